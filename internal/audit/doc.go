@@ -1,0 +1,3 @@
+// Package audit is the format of the audit chain: records, their hashes and
+// their verification. It does no I/O; package audit/store keeps chains in files.
+package audit

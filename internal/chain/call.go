@@ -1,0 +1,82 @@
+package chain
+
+import (
+	"context"
+	"time"
+
+	"github.com/hookpolicy/hookpolicy/internal/plan"
+	"github.com/hookpolicy/hookpolicy/internal/strictjson"
+)
+
+// A Call is one tool call as hooks see it. Every hook gets a copy of its own.
+type Call struct {
+	// Tool is the name that policies use: the tool's own, without the MCP
+	// prefix that the caller may have put before it.
+	Tool string
+	// ToolAsCalled is the name as the caller wrote it.
+	ToolAsCalled string
+	// Args are the arguments, values as package strictjson parses them.
+	Args map[string]any
+	// Resolved maps a path argument, as written, to what the enforcement
+	// point resolved it to: the caller's claim.
+	Resolved map[string]string
+	// Session and Hints are the client's words: they may lead to Ask or Deny
+	// and are never needed for one.
+	Session string
+	Hints   map[string]any
+	Caller  Caller
+}
+
+// A Caller is who makes a call, known from the transport.
+type Caller struct {
+	Namespace      string
+	ServiceAccount string
+}
+
+// String returns "namespace/serviceaccount".
+func (c Caller) String() string { return c.Namespace + "/" + c.ServiceAccount }
+
+// clone returns a copy that shares nothing that a hook could change.
+func (c *Call) clone() *Call {
+	d := *c
+	d.Args = strictjson.CloneObject(c.Args)
+	d.Hints = strictjson.CloneObject(c.Hints)
+	if c.Resolved != nil {
+		d.Resolved = make(map[string]string, len(c.Resolved))
+		for k, v := range c.Resolved {
+			d.Resolved[k] = v
+		}
+	}
+	return &d
+}
+
+// A Hook judges calls. It is safe for concurrent use, keeps no call, and
+// returns an error only when it could not judge.
+type Hook interface {
+	Decide(ctx context.Context, call *Call) (Decision, error)
+}
+
+// HookFunc adapts a function to a Hook.
+type HookFunc func(ctx context.Context, call *Call) (Decision, error)
+
+// Decide calls f.
+func (f HookFunc) Decide(ctx context.Context, call *Call) (Decision, error) { return f(ctx, call) }
+
+// An Observer is a Hook that wants to know what became of a call that it let
+// pass. What it does with that loosens nothing.
+type Observer interface {
+	Observe(ctx context.Context, call *Call, outcome Outcome)
+}
+
+// An Outcome is what the enforcement point says the tool did.
+type Outcome struct {
+	Status   string // ok, error or unknown
+	Duration time.Duration
+}
+
+// A Constructor makes the hook that a plan describes. It reports every setting
+// that it cannot work with; it does no I/O.
+type Constructor func(segment *plan.Segment, hook *plan.Hook) (Hook, error)
+
+// Constructors bind kinds of hook to what makes them.
+type Constructors map[plan.Kind]Constructor
