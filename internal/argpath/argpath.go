@@ -12,13 +12,14 @@ package argpath
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // MaxSteps bounds the names and wildcards of one path.
 const MaxSteps = 16
 
-// A Path is a parsed path.
+// A Path is a parsed path. The zero Path leads nowhere.
 type Path struct {
 	text  string
 	steps []step
@@ -92,4 +93,15 @@ func Parse(text string) (Path, error) {
 func (p Path) String() string { return p.text }
 
 // Root is the top-level argument that the path starts at.
-func (p Path) Root() string { return p.steps[0].name }
+func (p Path) Root() string {
+	if len(p.steps) == 0 {
+		return ""
+	}
+	return p.steps[0].name
+}
+
+// Covers reports whether q leads to what p leads to, or beneath it. A [*] and
+// nothing else stands for [*].
+func (p Path) Covers(q Path) bool {
+	return len(p.steps) > 0 && len(p.steps) <= len(q.steps) && slices.Equal(p.steps, q.steps[:len(p.steps)])
+}

@@ -1,6 +1,7 @@
 package argpath
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,9 @@ type Match struct {
 // Find returns every value that the path leads to, arrays in order. A step
 // that does not fit what is there leads nowhere.
 func (p Path) Find(args map[string]any) []Match {
+	if len(p.steps) == 0 {
+		return nil
+	}
 	return find(nil, "", args, p.steps)
 }
 
@@ -39,7 +43,7 @@ func find(found []Match, at string, v any, rest []step) []Match {
 // that are missing. It reports false, and may have made objects, when
 // something else stands in the way.
 func (p Path) Set(args map[string]any, value any) bool {
-	return set(args, p.steps, value)
+	return len(p.steps) > 0 && set(args, p.steps, value)
 }
 
 func set(v any, rest []step, value any) bool {
@@ -65,7 +69,7 @@ func set(v any, rest []step, value any) bool {
 	}
 	next, ok := obj[name]
 	if !ok {
-		if rest[1].each {
+		if slices.ContainsFunc(rest, func(s step) bool { return s.each }) {
 			return true // no array, no elements: nothing to set
 		}
 		next = map[string]any{}
@@ -74,36 +78,57 @@ func set(v any, rest []step, value any) bool {
 	return set(next, rest[1:], value)
 }
 
+// Replace puts f's answer in the place of every value that the path leads to.
+func (p Path) Replace(args map[string]any, f func(v any) any) {
+	if len(p.steps) > 0 {
+		replace(args, p.steps, f)
+	}
+}
+
+func replace(v any, rest []step, f func(any) any) {
+	next := func(e any) any {
+		if len(rest) == 1 {
+			return f(e)
+		}
+		replace(e, rest[1:], f)
+		return e
+	}
+	if rest[0].each {
+		list, _ := v.([]any)
+		for i, e := range list {
+			list[i] = next(e)
+		}
+		return
+	}
+	obj, _ := v.(map[string]any)
+	if e, ok := obj[rest[0].name]; ok {
+		obj[rest[0].name] = next(e)
+	}
+}
+
 // Remove deletes what the path leads to, in place, and reports whether
 // anything was there. A path that ends in [*] empties the array.
 func (p Path) Remove(args map[string]any) bool {
-	last := p.steps[len(p.steps)-1]
-	parent := p.steps[:len(p.steps)-1]
-	if last.each { // empty the array that the member before names
-		if len(p.steps) < 2 || p.steps[len(p.steps)-2].each {
-			return false
-		}
-		last, parent = p.steps[len(p.steps)-2], p.steps[:len(p.steps)-2]
-		return removeWith(args, parent, func(obj map[string]any) bool {
-			list, ok := obj[last.name].([]any)
-			if ok && len(list) > 0 {
-				obj[last.name] = []any{}
-				return true
-			}
-			return false
-		})
+	if len(p.steps) == 0 {
+		return false
 	}
-	return removeWith(args, parent, func(obj map[string]any) bool {
-		_, ok := obj[last.name]
-		delete(obj, last.name)
-		return ok
-	})
-}
-
-func removeWith(args map[string]any, parent []step, f func(map[string]any) bool) bool {
+	last, parent := p.steps[len(p.steps)-1], p.steps[:len(p.steps)-1]
 	removed := false
+	if last.each {
+		replace(args, parent, func(v any) any {
+			list, ok := v.([]any)
+			if !ok || len(list) == 0 {
+				return v
+			}
+			removed = true
+			return []any{}
+		})
+		return removed
+	}
 	for _, m := range find(nil, "", args, parent) {
-		if obj, ok := m.Value.(map[string]any); ok && f(obj) {
+		obj, _ := m.Value.(map[string]any)
+		if _, ok := obj[last.name]; ok {
+			delete(obj, last.name)
 			removed = true
 		}
 	}

@@ -93,6 +93,29 @@ func TestToolsAreKnownByTheirExactNames(t *testing.T) {
 	}
 }
 
+func TestATenantCannotHideACallBehindALookalikeOfTheBaselines(t *testing.T) {
+	guarding := func(tool string) plan.Hook {
+		h := hook("allows")
+		h.Tools = []string{tool}
+		return h
+	}
+	for name, tool := range map[string]string{
+		"another separator": "db-query-sql",
+		"a look-alike":      "db_query_sqI",
+		"its MCP name":      "mcp__pg__db_query_sql",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &plan.Plan{Baseline: []*plan.Segment{segment("", hook("denies"))}, Tenant: segment("team", guarding(tool))}
+			in := call(map[string]any{})
+			in.ToolAsCalled = tool
+			r := build(t, p, scripted{"allows": allow, "denies": deny("judged")}).Decide(t.Context(), in)
+			if r.Effect() != chain.EffectDeny {
+				t.Errorf("%s past the baseline", r.Effect())
+			}
+		})
+	}
+}
+
 func TestToolsThatNoHookNames(t *testing.T) {
 	for verdict, want := range map[plan.Verdict]answer{
 		plan.VerdictAllow: {Effect: chain.EffectAllow, Args: map[string]any{}},

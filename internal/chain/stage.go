@@ -3,6 +3,8 @@ package chain
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
@@ -15,7 +17,10 @@ const maxPasses = 4
 // A stage is the segments that run together over a call.
 type stage struct {
 	segments []*segment
-	names    *toolname.Index
+	// names know the tools: the baseline's alone first, so that no tenant can
+	// take a call out of the baseline's sight by guarding a tool whose name
+	// looks like one of the baseline's; then all of them.
+	names []*toolname.Index
 	// guards check the arguments of guarded tools: the baseline's first, with
 	// what the baseline declares, then the tenant's, with what both declare.
 	guards []map[string]*guard
@@ -29,15 +34,13 @@ func newStage(baseline []*segment, tenant *segment) (*stage, error) {
 		owners = append(owners, []*segment{tenant})
 	}
 	var names []string
-	for _, seg := range s.segments {
-		for name := range seg.named {
-			names = append(names, name)
-		}
-	}
-	s.names = toolname.NewIndex(names)
 	var declaring []*segment
 	for _, own := range owners {
 		declaring = append(declaring, own...)
+		for _, seg := range own {
+			names = slices.AppendSeq(names, maps.Keys(seg.named))
+		}
+		s.names = append(s.names, toolname.NewIndex(names))
 		g, err := newGuards(own, declaring)
 		if err != nil {
 			return nil, err
@@ -53,15 +56,17 @@ func (s *stage) run(ctx context.Context, call *Call) *Result {
 	if !toolname.Valid(call.ToolAsCalled) {
 		return r.deny(Deny{Code: CodeToolInvalid, Message: "the tool's name is not valid"})
 	}
-	name, lookalike := s.names.Match(call.ToolAsCalled)
-	if lookalike != "" {
-		return r.deny(Deny{
-			Code: CodeToolLookalike, Message: "the tool's name is not known; use the exact name",
-			Basis: Basis{Rule: CodeToolLookalike, Facts: map[string]any{"lookalike": lookalike}},
-		})
-	}
-	if name != "" {
-		r.Tool = name
+	for _, index := range s.names {
+		name, lookalike := index.Match(call.ToolAsCalled)
+		if lookalike != "" {
+			return r.deny(Deny{
+				Code: CodeToolLookalike, Message: "the tool's name is not known; use the exact name",
+				Basis: Basis{Rule: CodeToolLookalike, Facts: map[string]any{"lookalike": lookalike}},
+			})
+		}
+		if name != "" {
+			r.Tool = name
+		}
 	}
 	working := *call
 	working.Tool = r.Tool

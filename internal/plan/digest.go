@@ -12,8 +12,9 @@ import (
 const digestVersion = "hookpolicy.dev/plan/v1\n"
 
 // Digest returns "sha256:" and the hash of the plan's meaning, in hexadecimal.
-// A plan's JSON form has its fields in a fixed order and no maps, so equal
-// plans give equal bytes.
+// A plan's JSON form has its fields in a fixed order, no maps, and leaves every
+// empty list out, so equal plans give equal bytes. Its texts come from parsed
+// documents and are valid UTF-8, so different plans give different ones.
 func (p *Plan) Digest() string { return digest("plan", p) }
 
 // Digest returns the digest of one segment alone: what the controller puts in

@@ -37,7 +37,7 @@ type Segment struct {
 	Context         Context     `json:"context,omitzero"`
 	// UnlistedTools answers for a tool that no hook of this segment names.
 	UnlistedTools Verdict   `json:"unlistedTools"`
-	Hooks         []Hook    `json:"hooks"`
+	Hooks         []Hook    `json:"hooks,omitempty"`
 	Approvals     Approvals `json:"approvals"`
 	Audit         Audit     `json:"audit"`
 }
@@ -148,7 +148,7 @@ type Hook struct {
 	FailurePolicy       FailurePolicy `json:"failurePolicy"`
 	TimeoutMilliseconds int32         `json:"timeoutMilliseconds"`
 	// Tools are the exact names of the tools that the hook looks at, sorted.
-	Tools []string `json:"tools"`
+	Tools []string `json:"tools,omitempty"`
 	// Guards are the argument declarations of a hook that judges, one a tool.
 	Guards []Guard `json:"guards,omitempty"`
 	// Sets are the argument paths that the hook writes itself.
@@ -179,7 +179,7 @@ func (h *Hook) GuardOf(tool string) *Guard {
 // Paths are in the syntax of package argpath.
 type Guard struct {
 	Tool       string   `json:"tool"`
-	Judged     []string `json:"judged"`
+	Judged     []string `json:"judged,omitempty"`
 	Data       []Datum  `json:"data,omitempty"`
 	Undeclared Verdict  `json:"undeclared"` // Deny or Allow
 }
@@ -218,7 +218,7 @@ const (
 
 // A PathAllowlist keeps a tool's paths beneath roots.
 type PathAllowlist struct {
-	Roots            []string `json:"roots"`
+	Roots            []string `json:"roots,omitempty"`
 	WorkingDirectory string   `json:"workingDirectory,omitempty"`
 	Resolve          Resolve  `json:"resolve"`
 }
