@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 )
@@ -44,33 +45,62 @@ type Chain struct {
 	full     *stage // baseline and tenant
 }
 
+// A Builder makes chains of plans. Plans that share their baseline's segments
+// get chains that share the baseline's hooks: what the platform asks for costs
+// its memory once, whatever the number of tenants. Not for concurrent use.
+type Builder struct {
+	constructors Constructors
+	of           []*plan.Segment // what baseline was built from
+	baseline     *stage
+}
+
+// NewBuilder returns a builder that makes hooks with the constructors.
+func NewBuilder(c Constructors) *Builder { return &Builder{constructors: c} }
+
+// Build makes a chain of one plan: see Builder.
+func Build(p *plan.Plan, c Constructors) (*Chain, error) { return NewBuilder(c).Build(p) }
+
 // Build makes a chain of a plan. It reports every hook that cannot be made.
-func Build(p *plan.Plan, constructors Constructors) (*Chain, error) {
-	var errs []error
-	var baseline []*segment
-	for _, s := range p.Baseline {
-		seg, err := buildSegment(s, constructors)
-		errs = append(errs, err)
-		baseline = append(baseline, seg)
+func (b *Builder) Build(p *plan.Plan) (*Chain, error) {
+	baseErr := b.buildBaseline(p.Baseline)
+	if p.Tenant == nil {
+		if baseErr != nil {
+			return nil, baseErr
+		}
+		return &Chain{plan: p, digest: p.Digest(), baseline: b.baseline, full: b.baseline}, nil
 	}
-	var tenant *segment
-	if p.Tenant != nil {
-		seg, err := buildSegment(p.Tenant, constructors)
+	tenant, err := buildSegment(p.Tenant, b.constructors)
+	if err := errors.Join(baseErr, err); err != nil {
+		return nil, err
+	}
+	full, err := b.baseline.with(tenant)
+	if err != nil {
+		return nil, err
+	}
+	return &Chain{plan: p, digest: p.Digest(), baseline: b.baseline, full: full}, nil
+}
+
+func (b *Builder) buildBaseline(baseline []*plan.Segment) error {
+	if b.baseline != nil && slices.Equal(b.of, baseline) {
+		return nil
+	}
+	b.baseline = nil
+	var segments []*segment
+	var errs []error
+	for _, s := range baseline {
+		seg, err := buildSegment(s, b.constructors)
 		errs = append(errs, err)
-		tenant = seg
+		segments = append(segments, seg)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return err
 	}
-	c := &Chain{plan: p, digest: p.Digest()}
-	var err error
-	if c.baseline, err = newStage(baseline, nil); err != nil {
-		return nil, err
+	stage, err := (&stage{}).with(segments...)
+	if err != nil {
+		return err
 	}
-	if c.full, err = newStage(baseline, tenant); err != nil {
-		return nil, err
-	}
-	return c, nil
+	b.of, b.baseline = baseline, stage
+	return nil
 }
 
 // Plan returns the plan that the chain was built from.

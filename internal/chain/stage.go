@@ -26,28 +26,24 @@ type stage struct {
 	guards []map[string]*guard
 }
 
-func newStage(baseline []*segment, tenant *segment) (*stage, error) {
-	s := &stage{segments: baseline}
-	owners := [][]*segment{baseline}
-	if tenant != nil {
-		s.segments = append(s.segments[:len(s.segments):len(s.segments)], tenant)
-		owners = append(owners, []*segment{tenant})
+// with returns the stage that has one owner's segments more: the baseline's
+// on top of nothing, a tenant's on top of the baseline's. What the lower stage
+// knows is shared, not copied.
+func (s *stage) with(own ...*segment) (*stage, error) {
+	segments := slices.Concat(s.segments, own)
+	guards, err := newGuards(own, segments)
+	if err != nil {
+		return nil, err
 	}
 	var names []string
-	var declaring []*segment
-	for _, own := range owners {
-		declaring = append(declaring, own...)
-		for _, seg := range own {
-			names = slices.AppendSeq(names, maps.Keys(seg.named))
-		}
-		s.names = append(s.names, toolname.NewIndex(names))
-		g, err := newGuards(own, declaring)
-		if err != nil {
-			return nil, err
-		}
-		s.guards = append(s.guards, g)
+	for _, seg := range segments {
+		names = slices.AppendSeq(names, maps.Keys(seg.named))
 	}
-	return s, nil
+	return &stage{
+		segments: segments,
+		names:    append(slices.Clip(s.names), toolname.NewIndex(names)),
+		guards:   append(slices.Clip(s.guards), guards),
+	}, nil
 }
 
 // run decides a call by running its hooks to a fixpoint.

@@ -119,12 +119,19 @@ type Approval struct {
 	URL         string         `json:"url,omitempty"`
 }
 
+// What an Outcome can say.
+const (
+	OutcomeOK      = "ok"
+	OutcomeError   = "error"
+	OutcomeUnknown = "unknown" // the tool may have run
+)
+
 // An Outcome tells what the tool did. It is the enforcement point's claim and
 // is recorded as one.
 type Outcome struct {
 	CallID       string  `json:"callId"`
 	Audit        Receipt `json:"audit"`
-	Status       string  `json:"status"` // ok, error or unknown
+	Status       string  `json:"status"` // OutcomeOK, OutcomeError or OutcomeUnknown
 	ResultDigest string  `json:"resultDigest,omitempty"`
 	Error        string  `json:"error,omitempty"`
 	DurationMs   int64   `json:"durationMs"`

@@ -1,0 +1,80 @@
+# Targets of the project. "make help" lists them.
+
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+# One set of flags everywhere: any other one compiles PostgreSQL's parser anew,
+# a minute of two cores.
+export CGO_ENABLED := 1
+export GOFLAGS := -trimpath -tags=netgo,osusergo -buildvcs=false
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+IMAGE ?= hookpolicy:$(VERSION)
+TOOL := go tool -modfile=hack/tools/go.mod
+FUZZTIME ?= 10s
+
+##@ Use
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make \033[36m<target>\033[0m\n"} \
+		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+		/^[a-z-]+:.*##/ {printf "  \033[36m%-12s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Run the main job: decide real calls over a real socket and verify their record.
+	go run ./cmd/hookpolicy demo
+
+.PHONY: build
+build: ## Build bin/hookpolicy, statically linked.
+	go build -ldflags '$(LDFLAGS) -linkmode external -extldflags "-static"' -o bin/hookpolicy ./cmd/hookpolicy
+
+.PHONY: image
+image: build ## Assemble the container image into dist/hookpolicy.tar, without an engine.
+	mkdir -p dist
+	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go run . -o ../../dist/hookpolicy.tar -t $(IMAGE) -entrypoint /hookpolicy ../../bin/hookpolicy:/hookpolicy
+
+##@ Check
+
+.PHONY: test
+test: ## Run all tests, with the race detector.
+	go test -race ./...
+	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go vet ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME each (default 10s).
+	hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## Measure, print ratios beside the budgets and write docs/performance.md.
+	go run ./hack/bench
+
+.PHONY: lint
+lint: ## Lint the code.
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: verify
+verify: generate docs ## Prove that formatting, modules and generated files are current.
+	go mod tidy -diff
+	go fix -diff ./...
+	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
+	git diff --exit-code
+	test -z "$$(git ls-files --others --exclude-standard)"
+
+##@ Change
+
+.PHONY: fmt
+fmt: ## Format the code.
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: generate
+generate: ## Write deepcopy methods, apply configurations and CustomResourceDefinitions.
+	hack/generate.sh
+
+.PHONY: manifests
+manifests: generate ## The same: the CustomResourceDefinitions come with it.
+
+.PHONY: docs
+docs: ## Write the generated pages of docs/reference.
+	go test ./cmd/hookpolicy -run '^TestReferencePage$$' -update

@@ -1,0 +1,77 @@
+package audit
+
+import "bytes"
+
+// findMembers finds the members of an entry, given without its closing brace,
+// without checking its form: it follows quotes and brackets only, several times as fast as scanEntry. It
+// never mistakes what is inside a value for a member of the entry. Of a name
+// that stands twice it takes the last, as most readers do.
+func findMembers(open []byte, m *members) {
+	i := 1
+	for i < len(open) && open[i] == '"' {
+		end := skipString(open, i)
+		if end < 0 || end >= len(open) || open[end] != ':' {
+			return
+		}
+		name := open[i+1 : end-1]
+		start := end + 1
+		if i = skipValue(open, start); i <= start {
+			return
+		}
+		m.set(name, open[start:i])
+		i++ // the comma
+	}
+}
+
+// skipString returns the index after the string that starts at i, or -1.
+func skipString(b []byte, i int) int {
+	for i++; ; i++ {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		slashes := 0
+		for b[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// skipValue returns the index after the value that starts at i, or -1.
+func skipValue(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = skipString(b, i); i < 0 {
+				return -1
+			}
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	if depth > 0 {
+		return -1
+	}
+	return i
+}

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit"
+)
+
+// A batch is full at either bound.
+const (
+	maxBatchRecords = 1024
+	maxBatchBytes   = 1 << 20
+)
+
+// A request is one record on its way to the disk.
+type request struct {
+	chain *chain
+	draft audit.Draft
+	// Set before done.
+	seq  uint64
+	hash audit.Hash
+	err  error
+	done chan struct{} // nil if nobody waits
+}
+
+func (r *request) finish(err error) {
+	r.err = err
+	if r.done != nil {
+		r.done <- struct{}{}
+	}
+}
+
+// A part is what a batch has for one chain.
+type part struct {
+	chain    *chain
+	before   position
+	after    position
+	buf      []byte
+	lastLen  int
+	requests []*request
+	intro    bool // it introduces the chain
+	err      error
+}
+
+type batch struct {
+	parts   []*part
+	records int
+	bytes   int
+}
+
+func (b *batch) empty() bool { return b.records == 0 }
+func (b *batch) full() bool  { return b.records >= maxBatchRecords || b.bytes >= maxBatchBytes }
+
+// run is the committer: it places what comes into the next batch while the
+// writer has the one before, and ends when the queue is closed and empty.
+func (l *Log) run() {
+	queue := l.queue
+	next, writing := new(batch), false
+	for queue != nil || writing {
+		in := queue
+		if next.full() {
+			in = nil
+		}
+		select {
+		case r, ok := <-in:
+			if ok {
+				l.add(next, r)
+			} else {
+				queue = nil
+			}
+		case b := <-l.written:
+			writing = false
+			l.settle(b)
+		}
+		if !writing {
+			runtime.Gosched()
+			l.fill(next)
+			if !next.empty() {
+				l.hand(next)
+				next, writing = new(batch), true
+			}
+		}
+	}
+	l.endChains()
+	close(l.toWrite)
+}
+
+// fill adds what is waiting.
+func (l *Log) fill(b *batch) {
+	for !b.full() {
+		select {
+		case r, ok := <-l.queue:
+			if !ok {
+				return
+			}
+			l.add(b, r)
+		default:
+			return
+		}
+	}
+}
+
+func (l *Log) add(b *batch, r *request) {
+	c := r.chain
+	if c.part == nil {
+		c.part = l.newPart(c)
+		b.parts = append(b.parts, c.part)
+	}
+	p := c.part
+	size := len(p.buf)
+	l.place(c, p, r)
+	p.requests = append(p.requests, r)
+	b.records++
+	b.bytes += len(p.buf) - size
+}
+
+// hand gives a batch to the writer.
+func (l *Log) hand(b *batch) {
+	for _, p := range b.parts {
+		p.after = p.chain.pos
+		p.chain.part = nil
+	}
+	l.toWrite <- b
+}
+
+// settle takes back the places of what was not written, and gives them to what
+// was placed after it.
+func (l *Log) settle(b *batch) {
+	for _, p := range b.parts {
+		c := p.chain
+		switch {
+		case p.err == nil && p.intro:
+			c.intro = nil
+		case p.err != nil:
+			c.pos = p.before
+			if p.intro {
+				c.introduced = false
+			}
+			if c.part != nil {
+				l.placeAgain(c.part)
+			}
+		}
+		l.recycle(p)
+	}
+}
+
+func (l *Log) placeAgain(p *part) {
+	p.before, p.buf, p.intro = p.chain.pos, p.buf[:0], false
+	for _, r := range p.requests {
+		l.place(p.chain, p, r)
+	}
+}
+
+// maxSpareParts bounds the memory that waits for its next use.
+const maxSpareParts = 16
+
+func (l *Log) newPart(c *chain) *part {
+	p := new(part)
+	if n := len(l.spare); n > 0 {
+		p, l.spare = l.spare[n-1], l.spare[:n-1]
+	}
+	p.chain, p.before = c, c.pos
+	return p
+}
+
+func (l *Log) recycle(p *part) {
+	if len(l.spare) < maxSpareParts {
+		clear(p.requests)
+		*p = part{buf: p.buf[:0], requests: p.requests[:0]}
+		l.spare = append(l.spare, p)
+	}
+}
+
+// endChains writes an orderly end into every chain in use.
+func (l *Log) endChains() {
+	l.chainsMu.RLock()
+	defer l.chainsMu.RUnlock()
+	b := new(batch)
+	for _, c := range l.chains {
+		if !c.introduced || c.refused.Load() != nil {
+			continue // nothing of this process is in it
+		}
+		r := &request{chain: c}
+		if err := r.draft.Reset(&audit.Record{Kind: audit.KindShutdown}); err != nil {
+			continue // impossible: it has a kind
+		}
+		l.add(b, r)
+		if b.full() {
+			l.writeLast(b)
+			b = new(batch)
+		}
+	}
+	if !b.empty() {
+		l.writeLast(b)
+	}
+}
+
+func (l *Log) writeLast(b *batch) {
+	l.hand(b)
+	b = <-l.written
+	for _, p := range b.parts {
+		l.closeErr = errors.Join(l.closeErr, p.err)
+	}
+}

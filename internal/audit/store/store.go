@@ -1,0 +1,221 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit"
+)
+
+// Options of a Log. The zero value is usable.
+type Options struct {
+	Replica      string           // written into every record; at most audit.MaxWord bytes
+	Clock        func() time.Time // default: time.Now
+	MaxQueue     int              // records that wait for the committer; default 4096
+	MaxOpenFiles int              // default 512
+	FS           FS               // default: the directory, in the operating system
+}
+
+// A Log keeps the chains of one directory. It is safe for concurrent use.
+type Log struct {
+	fs       FS
+	lock     io.Closer
+	key      secret
+	replica  string
+	clock    func() time.Time
+	maxFiles int
+
+	chainsMu sync.RWMutex
+	chains   map[string]*chain // by tenant
+
+	closeMu sync.RWMutex // held for reading while something is put on the queue
+	closed  bool
+
+	queue    chan *request
+	toWrite  chan *batch
+	written  chan *batch
+	finished chan struct{} // closed when all is written and all files are closed
+	closeErr error         // set before finished
+
+	spare []*part             // of the committer
+	files map[*chain]struct{} // of the writer: chains with an open file
+	turn  uint64              // of the writer
+
+	requests sync.Pool
+	health   health
+}
+
+// Open opens the log in a directory, which it makes if need be. It reads no
+// chain, so it takes the same time whatever the size of the log.
+func Open(dir string, o Options) (*Log, error) {
+	l, err := open(dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("open audit log: %w", err)
+	}
+	return l, nil
+}
+
+func open(dir string, o Options) (*Log, error) {
+	if o.Replica != "" {
+		if err := checkText(o.Replica, audit.MaxWord); err != nil {
+			return nil, fmt.Errorf("replica: %w", err)
+		}
+	}
+	l := &Log{
+		fs: o.FS, replica: o.Replica, clock: o.Clock,
+		maxFiles: orDefault(o.MaxOpenFiles, 512),
+		chains:   make(map[string]*chain),
+		queue:    make(chan *request, orDefault(o.MaxQueue, 4096)),
+		toWrite:  make(chan *batch),
+		written:  make(chan *batch, 1),
+		finished: make(chan struct{}),
+		files:    make(map[*chain]struct{}),
+		requests: sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }},
+	}
+	if l.clock == nil {
+		l.clock = time.Now
+	}
+	if l.fs == nil {
+		fsys, err := openOS(dir)
+		if err != nil {
+			return nil, err
+		}
+		l.fs = fsys
+	}
+	var err error
+	if l.lock, err = l.fs.Lock(lockName); err != nil {
+		return nil, err
+	}
+	if err := l.prepare(); err != nil {
+		_ = l.lock.Close() // the error to report is the other one
+		return nil, err
+	}
+	go l.run()
+	go l.write()
+	return l, nil
+}
+
+func (l *Log) prepare() (err error) {
+	if err := checkFormat(l.fs); err != nil {
+		return err
+	}
+	for _, dir := range []string{tenantsDir, quarantineDir} {
+		if err := mkdir(l.fs, dir); err != nil {
+			return err
+		}
+	}
+	l.key, err = loadKey(l.fs)
+	return err
+}
+
+func orDefault(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// checkText demands a text that can stand in every record as it is.
+func checkText(s string, limit int) error {
+	if s == "" || len(s) > limit || !utf8.ValidString(s) {
+		return ErrTenant
+	}
+	return nil
+}
+
+// Append adds a record to a tenant's chain and returns once it is durable. It
+// takes what it needs of the record at once. After an error the record is not
+// acknowledged: ErrUnavailable, ErrCorrupt, ErrTenant, ErrClosed or
+// audit.ErrNoKind. If it is ctx that ended, the record may still become durable.
+func (l *Log) Append(ctx context.Context, tenant string, rec *audit.Record) (audit.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return audit.Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	r, err := l.request(tenant, rec)
+	if err != nil {
+		return audit.Receipt{}, err
+	}
+	if err := l.enqueue(r); err != nil {
+		return audit.Receipt{}, err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return audit.Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+	}
+	receipt, err := audit.Receipt{Chain: r.chain.origin, Seq: r.seq, Hash: r.hash.String()}, r.err
+	l.release(r)
+	if err != nil {
+		return audit.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+func (l *Log) request(tenant string, rec *audit.Record) (*request, error) {
+	c, err := l.chainOf(tenant)
+	if err != nil {
+		return nil, err
+	}
+	r := l.requests.Get().(*request)
+	r.chain = c
+	if err := r.draft.Reset(rec); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// release keeps a request for reuse, unless it has grown out of the usual.
+func (l *Log) release(r *request) {
+	if r.draft.Size() <= 8<<10 {
+		r.chain, r.err = nil, nil
+		l.requests.Put(r)
+	}
+}
+
+func (l *Log) enqueue(r *request) error {
+	l.closeMu.RLock()
+	defer l.closeMu.RUnlock()
+	if l.closed {
+		return ErrClosed
+	}
+	select {
+	case l.queue <- r:
+		return nil
+	default:
+		return fmt.Errorf("%w: too many records are waiting", ErrUnavailable)
+	}
+}
+
+// Commitment returns a keyed hash of data, in hexadecimal: equal data of one
+// tenant have equal commitments, and without the log's key nobody can tell by
+// trying what the data were.
+func (l *Log) Commitment(tenant string, data []byte) string {
+	return l.key.commitment(tenant, data)
+}
+
+// Close makes durable what was accepted, writes a record of kind shutdown into
+// every chain that was used, and unlocks the directory. If ctx ends before, all
+// of this still goes on.
+func (l *Log) Close(ctx context.Context) error {
+	l.closeMu.Lock()
+	if l.closed {
+		l.closeMu.Unlock()
+		return ErrClosed
+	}
+	l.closed = true
+	close(l.queue)
+	l.closeMu.Unlock()
+	select {
+	case <-l.finished:
+	case <-ctx.Done():
+		return fmt.Errorf("close audit log: %w", context.Cause(ctx))
+	}
+	if l.closeErr != nil {
+		return fmt.Errorf("close audit log: %w", l.closeErr)
+	}
+	return nil
+}

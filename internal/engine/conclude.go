@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
+	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/chain"
+	"github.com/hookpolicy/hookpolicy/internal/plan"
+	"github.com/hookpolicy/hookpolicy/internal/strictjson"
+)
+
+// recordTimeout is how long a decision waits for its record. Whoever waits
+// longer is denied; the record may still come.
+const recordTimeout = 10 * time.Second
+
+func sameArgs(a *attempt) bool { return strictjson.Equal(a.call.Args, a.result.Args) }
+
+// conclude records a verdict and makes the answer of it.
+func (e *Engine) conclude(ctx context.Context, a *attempt, v verdict) *decisionv1.Response {
+	rec, err := e.record(a, v)
+	if err != nil {
+		e.log.LogAttrs(ctx, slog.LevelError, "Arguments could not be redacted", slog.String("decisionID", a.id), slog.Any("error", err))
+		v = denied(CodeRedactionFailed, "the call cannot be recorded safely")
+		rec = a.bareRecord(v)
+	}
+	args, err := answerArgs(a, v)
+	if err != nil {
+		v = denied(CodeRedactionFailed, "the call cannot be answered safely")
+		rec = a.bareRecord(v)
+	}
+	receipt, err := e.append(ctx, a.bound.tenant, rec)
+	if err != nil {
+		e.log.LogAttrs(ctx, slog.LevelError, "Decision could not be recorded", slog.String("tenant", a.bound.tenant), slog.String("decisionID", a.id), slog.Any("error", err))
+		if v.effect == chain.EffectDeny || v.effect == chain.EffectAskUser || v.approval != nil || a.bound.onFailure() != plan.VerdictAllow {
+			// A used approval stays spent: its call must not run unrecorded.
+			return e.unrecorded(a)
+		}
+	}
+	resp := &decisionv1.Response{
+		CallID: a.callID(), Decision: decisionv1.Decision(v.effect), Args: args, Policy: a.policy(),
+	}
+	if err == nil {
+		resp.Audit = wireReceipt(receipt)
+		e.remember(a, v, receipt)
+		if v.effect == chain.EffectAskUser {
+			e.asked.put(v.approval.ID, receipt.Seq)
+		}
+	}
+	e.explain(a, v, resp)
+	e.metrics.decisions.WithLabelValues(string(v.effect), v.code).Inc()
+	e.metrics.seconds.Observe(e.clock().Sub(a.start).Seconds())
+	e.publish(a, v, resp)
+	return resp
+}
+
+// explain fills in why, who and what to do next.
+func (e *Engine) explain(a *attempt, v verdict, resp *decisionv1.Response) {
+	if v.code != "" {
+		resp.Reason = &decisionv1.Reason{Code: v.code, Message: v.message}
+	}
+	if a.result != nil {
+		resp.Hook = a.result.Hook
+		resp.Risk = string(a.result.Risk())
+	}
+	if v.approval != nil {
+		resp.Approval = wireApproval(v.approval, e.clock())
+	}
+}
+
+// answerArgs are the arguments that the tool must run with.
+func answerArgs(a *attempt, v verdict) (json.RawMessage, error) {
+	if v.effect != chain.EffectAllow && v.effect != chain.EffectRewrite {
+		return nil, nil
+	}
+	b, err := strictjson.Append(make([]byte, 0, 256), a.result.Args)
+	if err != nil {
+		return nil, fmt.Errorf("write the arguments: %w", err)
+	}
+	return b, nil
+}
+
+// append makes a record durable, whether or not the client is still there:
+// every attempt is recorded.
+func (e *Engine) append(ctx context.Context, tenant string, rec *audit.Record) (audit.Receipt, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	receipt, err := e.recorder.Append(ctx, tenant, rec)
+	if err != nil {
+		e.metrics.auditFailures.Inc()
+		return receipt, fmt.Errorf("append to the audit chain: %w", err)
+	}
+	return receipt, nil
+}
+
+// unrecorded is the answer where there is no record.
+func (e *Engine) unrecorded(a *attempt) *decisionv1.Response {
+	e.metrics.decisions.WithLabelValues(string(chain.EffectDeny), CodeAuditUnavailable).Inc()
+	return &decisionv1.Response{
+		CallID: a.callID(), Decision: decisionv1.Deny, Policy: a.policy(),
+		Reason: &decisionv1.Reason{Code: CodeAuditUnavailable, Message: "the decision cannot be recorded"},
+	}
+}
+
+func (a *attempt) policy() *decisionv1.Policy {
+	p := &decisionv1.Policy{Digest: a.bound.chain.Digest()}
+	if s := a.bound.segment; s != nil {
+		p.Namespace, p.Name, p.Generation = s.Source.Namespace, s.Source.Name, s.Source.Generation
+	}
+	return p
+}
+
+// onFailure is the tenant's word on what happens without a record.
+func (b *bound) onFailure() plan.Verdict {
+	if b.segment == nil {
+		return plan.VerdictDeny
+	}
+	return b.segment.Audit.OnFailure
+}
+
+func wireReceipt(r audit.Receipt) *decisionv1.Receipt {
+	return &decisionv1.Receipt{Chain: r.Chain, Seq: strconv.FormatUint(r.Seq, 10), Hash: r.Hash}
+}

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/chain"
+	"github.com/hookpolicy/hookpolicy/internal/strictjson"
+)
+
+// maxNameBytes bounds the caller's texts in a record: a tool's name, a session.
+const maxNameBytes = 256
+
+// record writes down an attempt and its verdict. It fails only when the
+// arguments cannot be written safely.
+func (e *Engine) record(a *attempt, v verdict) (*audit.Record, error) {
+	rec := a.bareRecord(v)
+	rec.LatencyMicros = e.clock().Sub(a.start).Microseconds()
+	if err := e.recordArgs(a, v, rec); err != nil {
+		return nil, err
+	}
+	r := a.result
+	if r == nil {
+		return rec, nil
+	}
+	rec.Hook = r.Hook
+	rec.Risk = string(r.Risk())
+	rec.Mode = string(r.Mode)
+	steps := r.Steps
+	if r.Would != nil {
+		rec.Would = string(r.Would.Effect())
+		steps = r.Would.Steps
+	}
+	for _, s := range steps {
+		if s.Basis.Rule != "" {
+			rec.Rules = append(rec.Rules, s.Basis.Rule)
+		}
+		if len(s.Basis.Facts) > 0 {
+			if rec.Facts == nil {
+				rec.Facts = make(map[string]any)
+			}
+			rec.Facts[a.hookName(s)] = s.Basis.Facts
+		}
+	}
+	if v.viaAgent {
+		rec.Rules = append(rec.Rules, "consent.agent")
+	}
+	a.recordOwn(rec, v)
+	return rec, nil
+}
+
+// recordOwn adds what the chain itself decided, where no hook did, and the
+// failures that its hooks' policies ignore.
+func (a *attempt) recordOwn(rec *audit.Record, v verdict) {
+	if d, ok := a.result.Decision.(chain.Deny); ok && v.code == d.Code && (len(a.result.Steps) == 0 || a.result.Hook == "") {
+		if d.Rule != "" {
+			rec.Rules = append(rec.Rules, d.Rule)
+		}
+		if len(d.Facts) > 0 {
+			if rec.Facts == nil {
+				rec.Facts = make(map[string]any)
+			}
+			rec.Facts["chain"] = d.Facts
+		}
+	}
+	var failures []any
+	for _, f := range a.result.Failures {
+		failures = append(failures, map[string]any{"policy": f.Policy, "hook": f.Hook, "cause": f.Cause, "ignored": f.Ignored})
+	}
+	if failures != nil {
+		rec.Extra = map[string]any{"failures": failures}
+	}
+}
+
+// bareRecord says who asked for what and got which answer, without arguments.
+func (a *attempt) bareRecord(v verdict) *audit.Record {
+	rec := &audit.Record{
+		Kind: audit.KindDecision, ID: a.id, ReqID: a.req.CallID,
+		Agent: a.caller.String(), Session: a.session(), Tool: a.tool(),
+		Decision: string(v.effect), Reason: v.code,
+		Policy: a.bound.chain.Digest(), PolicyN: a.bound.policy,
+	}
+	if ap := v.approval; ap != nil {
+		rec.Approval = &audit.ApprovalStep{ID: ap.ID, State: string(ap.State)}
+	}
+	if v.viaAgent {
+		rec.Approval = &audit.ApprovalStep{State: "Used", Via: "agent"}
+	}
+	return rec
+}
+
+// recordArgs adds the arguments, redacted, and a keyed digest of the real ones.
+func (e *Engine) recordArgs(a *attempt, v verdict, rec *audit.Record) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("redact: panic with a value of type %T", p)
+		}
+	}()
+	clean, removed := a.bound.redactor.Args(a.req.Args)
+	rec.Args = clean
+	canonical, err := strictjson.Append(make([]byte, 0, 512), a.req.Args)
+	if err != nil {
+		return fmt.Errorf("write the arguments: %w", err)
+	}
+	rec.ArgsDigest = e.recorder.Commitment(a.bound.tenant, canonical)
+	for _, r := range removed {
+		original, err := strictjson.Append(nil, r.Original)
+		if err != nil {
+			return fmt.Errorf("write a redacted value: %w", err)
+		}
+		rec.Redacted = append(rec.Redacted, audit.Redaction{
+			Pointer: r.Pointer, How: r.How, Commitment: e.recorder.Commitment(a.bound.tenant, original),
+		})
+	}
+	if a.result != nil && (v.effect == chain.EffectRewrite || v.effect == chain.EffectAskUser && !sameArgs(a)) {
+		rec.NewArgs, _ = a.bound.redactor.Args(a.result.Args)
+	}
+	return nil
+}
+
+// hookName is how a record names a hook: a tenant's by its name, a baseline's
+// with its policy before it.
+func (a *attempt) hookName(s chain.Step) string {
+	if s.Policy == a.bound.tenant {
+		return s.Hook
+	}
+	return s.Policy + "/" + s.Hook
+}
+
+// tool and session are the caller's texts: redacted and bounded like any other.
+func (a *attempt) tool() string    { return bounded(a.bound.redactor.Text(a.req.Tool)) }
+func (a *attempt) session() string { return bounded(a.bound.redactor.Text(a.req.Session)) }
+
+func bounded(s string) string { return cut(s, maxNameBytes) }
+
+// cut shortens a text to so many bytes, between two runes, and shows that it
+// did.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
+	"github.com/hookpolicy/hookpolicy/internal/chain"
+	"github.com/hookpolicy/hookpolicy/internal/strictjson"
+)
+
+// A settled answer is given again to a retry for repeatFor, and at most
+// maxRepeats of them are remembered.
+const (
+	repeatFor  = time.Minute
+	maxRepeats = 16_384
+)
+
+// repeats remembers settled answers by caller and call id, so that a retry of
+// a call whose answer was lost does not decide, or approve, a second time.
+//
+// Settled answers stand in two generations. A full or old younger one takes
+// the place of the older one: dropping answers needs no walk and no timer.
+type repeats struct {
+	mu      sync.Mutex
+	running map[repeatKey]*repeat // bounded by what the server has in flight
+	younger map[repeatKey]*repeat
+	older   map[repeatKey]*repeat
+	born    time.Time // of the younger generation
+}
+
+type repeatKey struct {
+	caller chain.Caller
+	id     string
+}
+
+type repeat struct {
+	content  [sha256.Size]byte
+	digest   string               // of the chain that decided
+	done     chan struct{}        // closed when the first attempt has ended
+	response *decisionv1.Response // nil while running, and when it settled nothing
+	expires  time.Time
+}
+
+// contentOf hashes everything that makes two requests the same call.
+func contentOf(req *Request) ([sha256.Size]byte, error) {
+	resolved := make(map[string]any, len(req.Resolved))
+	for k, v := range req.Resolved {
+		resolved[k] = v
+	}
+	b, err := strictjson.Append(nil, []any{req.Tool, req.Args, req.Hints, resolved, req.Session})
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("write the call in canonical form: %w", err)
+	}
+	return sha256.Sum256(b), nil
+}
+
+// begin claims an id for a new attempt, or returns the earlier attempt that
+// has it. An attempt that was begun must be ended.
+func (r *repeats) begin(key repeatKey, content [sha256.Size]byte, digest string, now time.Time) (mine, earlier *repeat) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.running[key]; e != nil {
+		return nil, e
+	}
+	for _, generation := range []map[repeatKey]*repeat{r.younger, r.older} {
+		// Under another chain the same call is decided anew; another call
+		// under the same id is an error whatever the chain.
+		if e := generation[key]; e != nil && now.Before(e.expires) && (e.digest == digest || e.content != content) {
+			return nil, e
+		}
+	}
+	if r.running == nil {
+		r.running = make(map[repeatKey]*repeat)
+	}
+	mine = &repeat{content: content, digest: digest, done: make(chan struct{})}
+	r.running[key] = mine
+	return mine, nil
+}
+
+// end gives up an attempt's id, or keeps its settled answer for later ones.
+func (r *repeats) end(key repeatKey, mine *repeat, settled *decisionv1.Response, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, key)
+	if settled != nil {
+		if r.younger == nil || len(r.younger) >= maxRepeats/2 || now.Sub(r.born) >= repeatFor {
+			r.older, r.younger, r.born = r.younger, make(map[repeatKey]*repeat), now
+		}
+		mine.response, mine.expires = settled, now.Add(repeatFor)
+		r.younger[key] = mine
+	}
+	close(mine.done)
+}

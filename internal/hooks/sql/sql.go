@@ -1,0 +1,133 @@
+// Package sql is the destructiveSQL hook: it holds back or refuses texts of
+// SQL by what they would do.
+//
+// Every judged argument of a guarded tool must be there and must be a text, or
+// a list of texts, each of which is judged. Reading and adding pass; changing
+// or removing what is there, and acting on the server, asks a person; what
+// never runs, or cannot be judged, is denied. The strictest answer wins.
+//
+// A policy's overrides change the answer to a class or to a kind of statement.
+// They may tighten anything and loosen Ask to Allow; nothing loosens Deny. The
+// answer to a kind of statement counts before the answer to its class.
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hookpolicy/hookpolicy/internal/argpath"
+	"github.com/hookpolicy/hookpolicy/internal/chain"
+	"github.com/hookpolicy/hookpolicy/internal/plan"
+	"github.com/hookpolicy/hookpolicy/internal/sqlclass"
+)
+
+// Codes of this hook's own refusals. Those of texts are package sqlclass's.
+const (
+	CodeMissing         = "sql.missing"  // a judged argument is not there
+	CodeNotText         = "sql.not_text" // it is no text and no list of texts
+	CodeDestructive     = "sql.destructive"
+	CodeAdmin           = "sql.admin"
+	CodeUnknownFunction = "sql.unknown_function"
+	CodeOverride        = "sql.override" // the policy denies or asks where nothing else does
+)
+
+// New returns the constructor of hooks that share one classifier.
+func New(c *sqlclass.Classifier) chain.Constructor {
+	return func(_ *plan.Segment, h *plan.Hook) (chain.Hook, error) {
+		if h.DestructiveSQL == nil {
+			return nil, errors.New("the hook has no destructiveSQL settings")
+		}
+		rules, err := newRules(h.DestructiveSQL)
+		if err != nil {
+			return nil, err
+		}
+		hook := &Hook{classifier: c, rules: rules, maxBytes: int(h.DestructiveSQL.MaxBytes), judged: make(map[string][]argpath.Path)}
+		for i := range h.Guards {
+			g := &h.Guards[i]
+			if len(g.Judged) == 0 {
+				return nil, fmt.Errorf("the tool %s has no argument to judge", g.Tool)
+			}
+			for _, text := range g.Judged {
+				p, err := argpath.Parse(text)
+				if err != nil {
+					return nil, fmt.Errorf("argument path %q: %w", text, err)
+				}
+				hook.judged[g.Tool] = append(hook.judged[g.Tool], p)
+			}
+		}
+		return hook, nil
+	}
+}
+
+// Hook judges the SQL texts of calls. It is safe for concurrent use.
+type Hook struct {
+	classifier *sqlclass.Classifier
+	rules      rules
+	maxBytes   int
+	judged     map[string][]argpath.Path // by tool
+}
+
+var _ chain.Hook = (*Hook)(nil)
+
+// Decide judges every SQL text of a call. A tool that the hook does not guard
+// passes.
+func (h *Hook) Decide(ctx context.Context, call *chain.Call) (chain.Decision, error) {
+	paths, guarded := h.judged[call.Tool]
+	if !guarded {
+		return chain.Allow{Basis: chain.Basis{Rule: "sql.not_guarded"}}, nil
+	}
+	var o outcome
+	for _, p := range paths {
+		texts, refused := textsAt(p, call.Args)
+		if refused != nil {
+			return *refused, nil
+		}
+		for _, text := range texts {
+			report, err := h.classifier.Classify(ctx, text, h.maxBytes)
+			if err != nil {
+				return nil, fmt.Errorf("classify SQL: %w", err)
+			}
+			o.add(&h.rules, report)
+		}
+	}
+	return o.decision(), nil
+}
+
+// textsAt returns the texts that a path leads to. There must be one, and
+// nothing but texts and lists of texts.
+func textsAt(p argpath.Path, args map[string]any) ([]string, *chain.Deny) {
+	matches := p.Find(args)
+	if len(matches) == 0 {
+		return nil, refuse(CodeMissing, p, "the argument "+p.String()+" is required and must be SQL text")
+	}
+	texts := make([]string, 0, len(matches))
+	for _, m := range matches {
+		switch v := m.Value.(type) {
+		case string:
+			texts = append(texts, v)
+		case []any:
+			for _, e := range v {
+				s, ok := e.(string)
+				if !ok {
+					return nil, refuse(CodeNotText, p, "the argument "+p.String()+" must be SQL text")
+				}
+				texts = append(texts, s)
+			}
+		default:
+			return nil, refuse(CodeNotText, p, "the argument "+p.String()+" must be SQL text")
+		}
+	}
+	if len(texts) == 0 {
+		return nil, refuse(CodeMissing, p, "the argument "+p.String()+" holds no SQL text")
+	}
+	return texts, nil
+}
+
+func refuse(code string, p argpath.Path, message string) *chain.Deny {
+	return &chain.Deny{
+		Basis:   chain.Basis{Rule: code, Facts: map[string]any{"argument": p.String()}},
+		Code:    code,
+		Message: message,
+	}
+}

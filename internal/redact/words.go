@@ -1,0 +1,135 @@
+package redact
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// words are the words of a name, folded, and where each ends in text. The
+// arrays keep names of an ordinary length off the heap.
+type words struct {
+	text []byte
+	ends []int
+
+	dotted bool // a dot stands before the last word
+
+	textArray [64]byte
+	endsArray [12]int
+}
+
+// at returns word i.
+func (w *words) at(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = w.ends[i-1]
+	}
+	return w.text[start:w.ends[i]]
+}
+
+// split sets w to the words of a name.
+func (w *words) split(name string) {
+	w.text, w.ends, w.dotted = w.textArray[:0], w.endsArray[:0], false
+	if isASCII(name) {
+		w.splitASCII(name)
+		return
+	}
+	w.splitASCII(plainLetters(name))
+}
+
+// splitASCII splits at what is neither letter nor digit, and where camelCase
+// begins a word. Bytes of other alphabets are letters without case.
+func (w *words) splitASCII(name string) {
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case isUpper(c):
+			if i > 0 && (isLower(name[i-1]) || isDigit(name[i-1]) ||
+				isUpper(name[i-1]) && i+1 < len(name) && isLower(name[i+1])) {
+				w.end()
+			}
+			w.text = append(w.text, c|0x20)
+		case isLower(c), isDigit(c), c >= utf8.RuneSelf:
+			w.text = append(w.text, c)
+		case c == '\'': // the apostrophe of "user's"
+		default:
+			w.end()
+			w.dotted = c == '.'
+		}
+	}
+	w.end()
+}
+
+func (w *words) end() {
+	start := 0
+	if n := len(w.ends); n > 0 {
+		start = w.ends[n-1]
+	}
+	if len(w.text) > start {
+		w.ends = append(w.ends, len(w.text))
+	}
+}
+
+// plainLetters takes away what the eye does not see in a name: width, accents,
+// invisible characters, and the alphabet that a letter is from.
+func plainLetters(name string) string {
+	out := make([]byte, 0, len(name))
+	for _, r := range norm.NFKD.String(name) {
+		switch {
+		case unicode.In(r, unicode.Mn, unicode.Cf, unicode.Me):
+		case confusables[r] != 0:
+			out = append(out, confusables[r])
+		default:
+			out = utf8.AppendRune(out, lowerOther(r))
+		}
+	}
+	return norm.NFC.String(string(out))
+}
+
+// lowerOther folds the case of letters that are not ASCII; that of ASCII shows
+// where words begin.
+func lowerOther(r rune) rune {
+	if r < utf8.RuneSelf {
+		return r
+	}
+	return unicode.ToLower(r)
+}
+
+// confusables are the letters of other alphabets that look like a letter which
+// names of secrets are written with.
+var confusables = map[rune]byte{
+	'а': 'a', 'в': 'b', 'с': 'c', 'ԁ': 'd', 'е': 'e', 'һ': 'h', 'і': 'i', 'ј': 'j', 'к': 'k', 'ӏ': 'l', 'м': 'm', 'ո': 'n',
+	'о': 'o', 'р': 'p', 'ԛ': 'q', 'ѕ': 's', 'т': 't', 'ц': 'u', 'ԝ': 'w', 'х': 'x', 'у': 'y', 'ʏ': 'y',
+	'А': 'A', 'В': 'B', 'С': 'C', 'Е': 'E', 'Н': 'H', 'І': 'I', 'Ј': 'J', 'К': 'K', 'М': 'M', 'О': 'O', 'Р': 'P', 'Ѕ': 'S',
+	'Т': 'T', 'Х': 'X', 'У': 'Y', 'Ԝ': 'W',
+	'α': 'a', 'ε': 'e', 'ι': 'i', 'κ': 'k', 'ν': 'v', 'ο': 'o', 'ρ': 'p', 'σ': 'o', 'τ': 't', 'υ': 'u', 'χ': 'x', 'ω': 'w',
+	'Α': 'A', 'Β': 'B', 'Ε': 'E', 'Ζ': 'Z', 'Η': 'H', 'Ι': 'I', 'Κ': 'K', 'Μ': 'M', 'Ν': 'N', 'Ο': 'O', 'Ρ': 'P', 'Τ': 'T',
+	'Υ': 'Y', 'Χ': 'X', 'ı': 'i', 'ɑ': 'a', 'ɡ': 'g', 'ѡ': 'w', 'ß': 's',
+}
+
+// compact returns a name as one word: what names are compared by where their
+// words do not matter.
+func compact(name string) string {
+	var w words
+	w.split(name)
+	return string(w.text)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlpha(c byte) bool { return isUpper(c) || isLower(c) }
+func isAlnum(c byte) bool { return isAlpha(c) || isDigit(c) }
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
