@@ -23,6 +23,8 @@ const (
 )
 
 // A Finding names the first bad record of a chain. It quotes nothing of it.
+//
+//nolint:errname // a finding is a result first; that it travels as an error comes second
 type Finding struct {
 	File   string `json:"file"`
 	Line   int64  `json:"line"`   // in the file, from 1

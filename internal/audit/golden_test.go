@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,7 @@ func TestEveryFieldOfARecordHasItsMember(t *testing.T) {
 }
 
 func TestARecordWithoutKindIsRefused(t *testing.T) {
-	if _, _, err := audit.AppendLine(nil, &audit.Record{}, audit.Place{}); err != audit.ErrNoKind {
+	if _, _, err := audit.AppendLine(nil, &audit.Record{}, audit.Place{}); !errors.Is(err, audit.ErrNoKind) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -28,8 +28,9 @@ func (e *LineError) Error() string { return e.Detail }
 // ParseLine checks one line, newline included, by itself: its frame, its hash,
 // its canonical form and the members that every entry has.
 func ParseLine(line []byte) (Line, error) {
-	var p lineParser
-	if err := p.parse(line, false); err != nil {
+	var c lineChecker
+	var p parsed
+	if err := c.check(line, false, &p); err != nil {
 		return Line{}, err
 	}
 	l := Line{
@@ -41,8 +42,10 @@ func ParseLine(line []byte) (Line, error) {
 	if len(p.m.prev) != hexLen || !isLowerHex(p.m.prev) {
 		return Line{}, &LineError{ReasonMember, "prev_hash is not 64 hexadecimal digits"}
 	}
-	hex.Decode(l.Prev[:], p.m.prev) // cannot fail: they are digits, and 64
-	var err error
+	_, err := hex.Decode(l.Prev[:], p.m.prev)
+	if err != nil {
+		return Line{}, &LineError{ReasonMember, "prev_hash is not hexadecimal"} // impossible: checked above
+	}
 	if l.Seq, err = strconv.ParseUint(string(p.m.seq), 10, 64); err != nil {
 		return Line{}, &LineError{ReasonMember, "seq is not a decimal number"}
 	}
@@ -52,15 +55,20 @@ func ParseLine(line []byte) (Line, error) {
 	return l, nil
 }
 
-// A lineParser checks lines one after another in the same memory.
-type lineParser struct {
-	entry []byte // leafPrefix and the entry
-	m     members
-	hash  Hash
-	text  [hexLen]byte // the hash in hexadecimal
+// parsed is a line that is good by itself.
+type parsed struct {
+	m    members // within the line
+	hash Hash
+	text [hexLen]byte // the hash in hexadecimal
+	size int          // of the line, in bytes
 }
 
-func (p *lineParser) parse(line []byte, chainOnly bool) *LineError {
+// A lineChecker checks lines one after another in the same memory.
+type lineChecker struct {
+	entry []byte // leafPrefix and the entry
+}
+
+func (c *lineChecker) check(line []byte, chainOnly bool, p *parsed) *LineError {
 	open, stored, ok := splitLine(line)
 	switch {
 	case len(line) > MaxLine || len(open) >= MaxEntry:
@@ -68,8 +76,8 @@ func (p *lineParser) parse(line []byte, chainOnly bool) *LineError {
 	case !ok:
 		return &LineError{ReasonFrame, "line is not an entry and its record_hash"}
 	}
-	p.entry = append(append(append(p.entry[:0], leafPrefix), open...), '}')
-	p.hash = leafHash(p.entry)
+	c.entry = append(append(append(c.entry[:0], leafPrefix), open...), '}')
+	p.size, p.hash = len(line), leafHash(c.entry)
 	hex.Encode(p.text[:], p.hash[:])
 	if string(p.text[:]) != string(stored) {
 		return &LineError{ReasonHash, "record_hash is not the hash of the record"}
@@ -80,11 +88,10 @@ func (p *lineParser) parse(line []byte, chainOnly bool) *LineError {
 	} else if !scanEntry(open, &p.m) {
 		return &LineError{ReasonCanonical, "record is not JSON in canonical form"}
 	}
-	return p.members()
+	return p.m.check()
 }
 
-func (p *lineParser) members() *LineError {
-	m := &p.m
+func (m *members) check() *LineError {
 	switch {
 	case m.v == nil:
 		return &LineError{ReasonMember, "v is missing"}

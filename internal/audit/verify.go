@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,12 +18,11 @@ type Verifier struct {
 	// prev_hash are then taken as given.
 	Partial bool
 
-	sum    Summary
-	parser lineParser
-	began  bool
-	ts     [len(timeLayout)]byte // of the last record
-	head   [hexLen]byte          // text of sum.Head
-	seq    []byte                // text of sum.Next
+	sum   Summary
+	began bool
+	ts    [len(timeLayout)]byte // of the last record
+	head  [hexLen]byte          // text of sum.Head
+	seq   []byte                // text of sum.Next
 }
 
 // A Summary is what a Verifier has found good so far.
@@ -53,27 +51,31 @@ func (v *Verifier) Summary() Summary {
 // means that reading failed. After an error the Verifier is of no more use but
 // for its Summary.
 func (v *Verifier) Verify(file string, r io.Reader) error {
-	in := bufio.NewReaderSize(r, 4*MaxLine)
 	at := Finding{File: file}
+	blocks := blockReader{r: r, chainOnly: v.ChainOnly}
+	defer blocks.stop()
 	for {
-		line, err := in.ReadSlice('\n')
-		if err == io.EOF && len(line) == 0 {
+		b, err := blocks.next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		at.Line++
-		at.Seq = v.sum.Next
-		switch {
-		case err == io.EOF:
-			return at.with(ReasonTorn, "last line ends early")
-		case errors.Is(err, bufio.ErrBufferFull):
-			return at.with(ReasonTooLong, "line is longer than any record")
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
 		}
-		if e := v.line(line); e != nil {
-			return at.with(e.Reason, e.Detail)
+		for i := range b.lines {
+			at.Line++
+			at.Seq = v.sum.Next
+			if e := v.line(&b.lines[i]); e != nil {
+				return at.with(e.Reason, e.Detail)
+			}
+			at.Offset += int64(b.lines[i].size)
 		}
-		at.Offset += int64(len(line))
+		if b.bad != nil {
+			at.Line++
+			at.Seq = v.sum.Next
+			return at.with(b.bad.Reason, b.bad.Detail)
+		}
+		blocks.recycle(b)
 	}
 }
 
@@ -83,20 +85,17 @@ func (f *Finding) with(reason Reason, detail string) *Finding {
 	return &g
 }
 
-func (v *Verifier) line(line []byte) *LineError {
-	if e := v.parser.parse(line, v.ChainOnly); e != nil {
-		return e
-	}
+// line checks a line that is good by itself as the next one of the chain.
+func (v *Verifier) line(p *parsed) *LineError {
 	if !v.began {
-		if e := v.begin(); e != nil {
+		if e := v.begin(p); e != nil {
 			return e
 		}
 	}
-	p := &v.parser
 	v.seq = strconv.AppendUint(v.seq[:0], v.sum.Next, 10)
 	switch {
 	case string(p.m.seq) != string(v.seq):
-		return &LineError{ReasonSeq, v.gap()}
+		return &LineError{ReasonSeq, v.gap(p)}
 	case string(p.m.prev) != string(v.head[:]):
 		return &LineError{ReasonPrevHash, "prev_hash is not the hash of the record before"}
 	case (string(p.m.kind) == string(KindGenesis)) != (v.sum.Next == 0):
@@ -107,7 +106,7 @@ func (v *Verifier) line(line []byte) *LineError {
 		return &LineError{ReasonTenant, "record is of another tenant"}
 	}
 	v.sum.Records++
-	v.sum.Bytes += int64(len(line))
+	v.sum.Bytes += int64(p.size)
 	v.sum.Next++
 	v.sum.Head = p.hash
 	v.head = p.text
@@ -116,8 +115,7 @@ func (v *Verifier) line(line []byte) *LineError {
 }
 
 // begin takes over what the first record fixes for the whole chain.
-func (v *Verifier) begin() *LineError {
-	p := &v.parser
+func (v *Verifier) begin(p *parsed) *LineError {
 	hex.Encode(v.head[:], v.sum.Head[:])
 	if v.Partial {
 		seq, err := strconv.ParseUint(string(p.m.seq), 10, 64)
@@ -138,8 +136,8 @@ func (v *Verifier) begin() *LineError {
 	return nil
 }
 
-func (v *Verifier) gap() string {
-	got, err := strconv.ParseUint(string(v.parser.m.seq), 10, 64)
+func (v *Verifier) gap(p *parsed) string {
+	got, err := strconv.ParseUint(string(p.m.seq), 10, 64)
 	switch {
 	case err != nil:
 		return "seq is not a decimal number"

@@ -49,16 +49,15 @@ func decisionRecord() *audit.Record {
 	}
 }
 
-func verify(lines [][]byte) (audit.Summary, error) {
+func verify(lines [][]byte) error {
 	var v audit.Verifier
-	err := v.Verify("f.jsonl", bytes.NewReader(bytes.Join(lines, nil)))
-	return v.Summary(), err
+	return v.Verify("f.jsonl", bytes.NewReader(bytes.Join(lines, nil)))
 }
 
 // reseal gives a line the hash of its entry after a change to it.
-func reseal(line []byte, old, new string) []byte {
+func reseal(line []byte, from, to string) []byte {
 	open := line[:bytes.LastIndex(line, []byte(`,"record_hash"`))]
-	entry := append(bytes.Replace(open, []byte(old), []byte(new), 1), '}')
+	entry := append(bytes.Replace(open, []byte(from), []byte(to), 1), '}')
 	out, _ := audit.AppendSealed(nil, entry)
 	return out
 }
@@ -114,7 +113,7 @@ func TestTheFirstBadRecordIsNamed(t *testing.T) {
 		"a number not in form":  {func(l [][]byte) [][]byte { l[2] = reseal(l[2], `"lat_us":184`, `"lat_us":184.0`); return l }, 3, 2, audit.ReasonCanonical},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := verify(tc.change(chainOf(t, 10)))
+			err := verify(tc.change(chainOf(t, 10)))
 			f, ok := errors.AsType[*audit.Finding](err)
 			if !ok {
 				t.Fatalf("error is %v", err)
@@ -156,7 +155,7 @@ func TestAChainContinuesInTheNextFile(t *testing.T) {
 
 func TestAMissingFileIsAGap(t *testing.T) {
 	lines := chainOf(t, 6)
-	_, err := verify(append(lines[:2:2], lines[4:]...))
+	err := verify(append(lines[:2:2], lines[4:]...))
 	if err == nil || err.Error() != "f.jsonl:3: record 2: records 2 to 3 are missing: seq is 4" {
 		t.Errorf("error is %v", err)
 	}
@@ -208,7 +207,29 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("strict accepts what chain only refuses: %v", fastErr)
 		}
 		for line := range bytes.Lines(chain) {
-			audit.ParseLine(line) // must not panic
+			_, _ = audit.ParseLine(line) // must not panic
 		}
 	})
+}
+
+func TestLongChainsAreCheckedInOrder(t *testing.T) {
+	lines := chainOf(t, 5000) // many blocks
+	chain := bytes.Join(lines, nil)
+	var v audit.Verifier
+	if err := v.Verify("f", iotest.HalfReader(bytes.NewReader(chain))); err != nil {
+		t.Fatal(err)
+	}
+	if s := v.Summary(); s.Records != 5000 || s.Bytes != int64(len(chain)) {
+		t.Errorf("summary is %+v", s)
+	}
+	// Of several bad records it is the first that is named, though a later
+	// block may be checked before.
+	for _, i := range []int{4900, 2100, 2099, 700} {
+		lines[i] = bytes.Replace(lines[i], []byte("AskUser"), []byte("Allow!!"), 1)
+		err := verify(lines)
+		f, ok := errors.AsType[*audit.Finding](err)
+		if !ok || f.Line != int64(i+1) || f.Seq != uint64(i) || f.Offset != int64(len(bytes.Join(lines[:i], nil))) {
+			t.Errorf("record %d: finding is %+v", i, f)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
@@ -41,12 +42,7 @@ func (c *Call) clone() *Call {
 	d := *c
 	d.Args = strictjson.CloneObject(c.Args)
 	d.Hints = strictjson.CloneObject(c.Hints)
-	if c.Resolved != nil {
-		d.Resolved = make(map[string]string, len(c.Resolved))
-		for k, v := range c.Resolved {
-			d.Resolved[k] = v
-		}
-	}
+	d.Resolved = maps.Clone(c.Resolved)
 	return &d
 }
 

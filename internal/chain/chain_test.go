@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,9 +219,9 @@ func TestAFailedHookDeniesUnlessItsPolicyIgnoresFailures(t *testing.T) {
 func TestAHookThatHangsIsNotStartedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		started := 0
+		var started atomic.Int32
 		c := build(t, tenant(hook("hang")), scripted{"hang": func(context.Context, *chain.Call) (chain.Decision, error) {
-			started++
+			started.Add(1)
 			<-release
 			return chain.Allow{}, nil
 		}})
@@ -229,8 +230,8 @@ func TestAHookThatHangsIsNotStartedForEver(t *testing.T) {
 				t.Fatalf("decision %s of a hanging hook", r.Effect())
 			}
 		}
-		if started > 64 {
-			t.Errorf("hook was started %d times while it hung", started)
+		if n := started.Load(); n > 64 {
+			t.Errorf("hook was started %d times while it hung", n)
 		}
 		close(release)
 		synctest.Wait()

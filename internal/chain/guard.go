@@ -159,7 +159,8 @@ func isIdentifier(s string) bool {
 		}
 		for i := range len(part) {
 			c := part[i]
-			if !(c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			isWord := c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+			if !isWord {
 				return false
 			}
 		}

@@ -8,7 +8,7 @@ var (
 	// single words that name a secret wherever they stand in a name.
 	single = kinds(map[kind]string{
 		secret: `password passwd passphrase passcode pwd userpwd secret token apikey authorization bearer cookie
-			credential cred creds jwt otp totp dsn setcookie mnemonic cvv cvc csrf xsrf secretkey privatekey accesskey
+			credential cred creds jwt otp totp dsn setcookie mnemonic cvv cvc secretkey privatekey accesskey
 			signingkey encryptionkey masterkey authkey accountkey sharedaccesskey licensekey subscriptionkey sshkey
 			connectionstring connstr connstring passwordhash passwordconfirmation accesskeyid pgpass
 			phpsessid jsessionid sessid sharedaccesssignature pskey psk
@@ -69,7 +69,7 @@ var (
 	// tokenWords before "token" mean a piece of text or a place in a list.
 	tokenWords = set(`max min input output total prompt completion cached reasoning num n page next prev previous continuation sync
 		stop pad eos bos unk mask sep cls special count per avg mean remaining thinking lexer parser syntax unexpected cancellation
-		cancel fencing design vocab prompts completions`)
+		cancel fencing csrf xsrf design vocab prompts completions`)
 
 	passWords = set(`first second third single multi one two render test tests boarding by low high band forward backward num n gpio led data
 		clock input output dig analog reset map`)
@@ -81,8 +81,8 @@ var (
 
 	// nameFields and valueFields are the names under which a name and its value
 	// stand side by side.
-	nameFields  = set(`name key header field variable param parameter option k env id property attribute label column setting`)
-	valueFields = set(`value val v content data default values text string body`)
+	nameFields  = set(`name key header field variable param parameter option k env property attribute setting`)
+	valueFields = set(`value val v values default`)
 )
 
 func kinds(lists map[kind]string) map[string]kind {
@@ -94,3 +94,25 @@ func kinds(lists map[kind]string) map[string]kind {
 	}
 	return all
 }
+
+// The words that values are made of which hide nothing.
+var (
+	quietWords = set(`missing required invalid expired null none nil undefined true false yes no on off empty unset set ok str int bool
+		number boolean object any bytes optional redacted hidden masked changed created deleted updated rotated valid denied failed
+		enabled disabled present absent found unknown error warning granted revoked default n/a not is must string text accepted rejected
+		unauthorized forbidden unchanged provided supported await new async function lambda yield this self func return`)
+
+	// diagnoses begin sentences about a secret.
+	diagnoses = set(`must is was are should missing required invalid not cannot expired has have may can will no unexpected unknown expected
+		failed only needs does could incorrect wrong unauthorized denied`)
+
+	// typeWords stand between the name and the value of a declaration.
+	typeWords = set(`str string text varchar char bytes bytea nvarchar any optional securestring charsequence`)
+
+	// schemes are those of HTTP authentication, and settings that hold one.
+	schemes = set(`basic bearer digest token negotiate ntlm oauth oauth2 aws4-hmac-sha256 apikey hawk hoba mutual vapid
+		scram-sha-256 md5 trust peer saml oidc ldap mtls iam sso pass fail passed`)
+
+	objects = set(`os process env config cfg settings self this req request ctx context args opts options params user data var local
+		secrets event module props conf app input body form system u t new old excluded row rec db client creds account`)
+)

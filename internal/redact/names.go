@@ -12,11 +12,23 @@ const (
 	secret      // whatever it holds is removed
 )
 
-// kindOf says what a name says. It allocates nothing for ordinary names.
+// kindOf says what a name says. It allocates nothing for ordinary names. A
+// name that is too long is judged by its beginning and its end.
 func (r *Redactor) kindOf(name string) kind {
+	if !nameSigns.in(name) && (r.also == nil || !r.also.in(name)) {
+		return plain
+	}
+	k := r.kindOfPart(name)
+	if len(name) > maxName {
+		k = max(k, r.kindOfPart(name[:maxName]))
+	}
+	return k
+}
+
+func (r *Redactor) kindOfPart(name string) kind {
 	var w words
 	w.split(name)
-	if len(w.ends) == 0 {
+	if w.count == 0 {
 		return plain
 	}
 	if len(r.extra) > 0 && r.isExtra(&w) {
@@ -26,9 +38,9 @@ func (r *Redactor) kindOf(name string) kind {
 }
 
 func (r *Redactor) isExtra(w *words) bool {
-	_, ok := r.extra[string(w.text)]
+	_, ok := r.extra[string(w.all())]
 	if !ok {
-		_, ok = r.extra[strings.TrimSuffix(string(w.text), "s")]
+		_, ok = r.extra[strings.TrimSuffix(string(w.all()), "s")]
 	}
 	return ok
 }
@@ -36,17 +48,17 @@ func (r *Redactor) isExtra(w *words) bool {
 // kind looks for the last word that names a secret, and then whether the words
 // about it say that something else is meant.
 func (w *words) kind() kind {
-	for i := len(w.ends) - 1; i >= 0; i-- {
+	for i := w.count - 1; i >= 0; i-- {
 		k := w.named(i)
 		if k == plain {
 			continue
 		}
-		if k == weak && i < len(w.ends)-1 || w.toldAbout(i) || w.counted(i) {
+		if k == weak && i < w.count-1 || w.toldAbout(i) || w.counted(i) {
 			return plain
 		}
 		return k
 	}
-	if joined[string(w.text)] {
+	if joined[string(w.all())] {
 		return secret // oddly cased: pAssWord
 	}
 	return plain
@@ -81,12 +93,12 @@ func (w *words) named(i int) kind {
 // toldAbout reports whether the words after word i say that the value tells
 // about a secret but is none.
 func (w *words) toldAbout(i int) bool {
-	for j := i + 1; j < len(w.ends); j++ {
+	for j := i + 1; j < w.count; j++ {
 		tail := bareWord(w.at(j))
 		if string(tail) == "id" && j == i+1 && w.idIsSecret(i) {
 			return false
 		}
-		if j == len(w.ends)-1 && w.dotted && places[string(tail)] {
+		if j == w.count-1 && w.dotted && places[string(tail)] {
 			return true
 		}
 		if metadata[string(tail)] || metadata[string(singularWord(tail))] {

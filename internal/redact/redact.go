@@ -1,87 +1,115 @@
-// Package redact removes what must not be written down: secrets in the
-// arguments of calls, by the name of the argument and by the shape of the
-// value.
 package redact
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Mark stands where a secret was.
 const Mark = "[REDACTED]"
 
 // A Removed is one secret that was taken out.
 type Removed struct {
-	Pointer  string // RFC 6901, within the arguments as they were
-	How      string // "key", or "shape:" and the name of the shape
-	Original any    // the value, or the text within it, that was taken out
+	// Pointer says where, as RFC 6901 has it: the value, or the string that held
+	// the secret, or the member whose name did. It has the names that the clean
+	// arguments have: a name that held a secret is not in it.
+	Pointer string
+
+	// How is "key" if a name told, else "shape:" and the name of the shape.
+	How string
+
+	// Original is the value that was taken out, or the part of a string.
+	Original any
 }
 
 // A Redactor takes secrets out. It is immutable and safe for concurrent use.
+// Its zero value knows no extra names.
 type Redactor struct {
-	extra map[string]bool
+	extra map[string]bool // names, as one folded word each
+	also  *trigger        // of extra; nil if there is none
 }
 
-// New returns a Redactor that treats extraKeys like the names it knows.
+// New returns a Redactor that treats extraKeys like the names of secrets that
+// it knows, in any of their spellings. Without extra keys it costs no memory
+// to speak of.
 func New(extraKeys []string) *Redactor {
 	r := &Redactor{}
-	for _, k := range extraKeys {
+	var first []string
+	for _, key := range extraKeys {
+		var w words
+		w.split(key)
+		if w.count == 0 {
+			continue
+		}
 		if r.extra == nil {
 			r.extra = make(map[string]bool, len(extraKeys))
 		}
-		r.extra[fold(k)] = true
+		r.extra[strings.TrimSuffix(string(w.all()), "s")] = true
+		if isASCII(string(w.at(0))) { // text in other letters is always read
+			first = append(first, strings.TrimSuffix(string(w.at(0)), "s"))
+		}
+	}
+	if len(first) > 0 {
+		r.also = newTrigger(first)
 	}
 	return r
 }
 
-func fold(k string) string {
-	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(k))
-}
-
-func (r *Redactor) secretKey(k string) bool {
-	f := fold(k)
-	switch f {
-	case "apikey", "password", "passwd", "token", "secret", "authorization", "bearer":
-		return true
-	}
-	return r.extra[f]
-}
-
-// Args returns args without secrets, and what was removed.
-func (r *Redactor) Args(args map[string]any) (clean map[string]any, removed []Removed) {
-	v := r.value("", args, &removed)
-	clean, _ = v.(map[string]any)
-	return clean, removed
-}
-
 // Text returns s without secrets.
-func (r *Redactor) Text(s string) string { return s }
-
-func (r *Redactor) value(at string, v any, removed *[]Removed) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		c := make(map[string]any, len(v))
-		for k, e := range v {
-			p := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
-			if r.secretKey(k) && e != nil && e != "" && e != Mark {
-				*removed = append(*removed, Removed{p, "key", e})
-				c[k] = Mark
-				continue
-			}
-			c[k] = r.value(p, e, removed)
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, e := range v {
-			c[i] = r.value(at+"/"+strconv.Itoa(i), e, removed)
-		}
-		return c
-	default:
-		return v
-	}
+func (r *Redactor) Text(s string) string {
+	clean, _ := r.text(s, 0)
+	return clean
 }
+
+// maxPasses bounds how often a text is read again after something was taken
+// out of it.
+const maxPasses = 4
+
+// text returns s without secrets, and what was taken out.
+//
+// What is left is read again until nothing is found: so redacting twice is
+// redacting once, whatever the rules are. A text that does not come to rest
+// is removed whole.
+func (r *Redactor) text(s string, depth int) (string, []cut) {
+	clean, cuts := r.pass(s, depth)
+	if cuts == nil || depth > 0 { // the outer text is read again with it
+		return clean, cuts
+	}
+	for range maxPasses {
+		again, more := r.pass(clean, depth)
+		if more == nil {
+			return clean, cuts
+		}
+		clean, cuts = again, []cut{{s, cuts[0].how}}
+	}
+	return Mark, []cut{{s, cuts[0].how}}
+}
+
+// A cut is a secret that was taken out of a text.
+type cut struct{ text, how string }
+
+func (r *Redactor) pass(s string, depth int) (string, []cut) {
+	if !r.told(s) {
+		return s, nil
+	}
+	spans := r.spans(s)
+	var cuts []cut
+	clean := s
+	if len(spans) > 0 {
+		var b strings.Builder
+		b.Grow(len(s))
+		at := 0
+		for _, sp := range spans {
+			b.WriteString(s[at:sp.start])
+			b.WriteString(Mark)
+			at = sp.end
+			cuts = append(cuts, cut{s[sp.start:sp.end], "shape:" + sp.how})
+		}
+		b.WriteString(s[at:])
+		clean = b.String()
+	}
+	if doc, ok := r.document(clean, depth); ok {
+		return doc, append(cuts, cut{clean, "shape:json"})
+	}
+	return clean, cuts
+}
+
+// told reports whether anything in a text could tell of a secret.
+func (r *Redactor) told(s string) bool { return signs.in(s) || r.also != nil && r.also.in(s) }

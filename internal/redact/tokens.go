@@ -29,13 +29,13 @@ func chars(list string) (c charset) {
 }
 
 var (
-	alnum   = chars("0-9A-Za-z")
-	upper   = chars("0-9A-Z")
-	hexes   = chars("0-9a-fA-F")
-	word    = chars("0-9A-Za-z_")
-	slug    = chars("0-9A-Za-z_-")
-	dotted  = chars("0-9A-Za-z_.=-")
-	base64s = chars("0-9A-Za-z+/=_-")
+	alnum      = chars("0-9A-Za-z")
+	upper      = chars("0-9A-Z")
+	hexes      = chars("0-9a-fA-F")
+	word       = chars("0-9A-Za-z_")
+	slug       = chars("0-9A-Za-z_-")
+	dottedSlug = chars("0-9A-Za-z_.=-")
+	base64s    = chars("0-9A-Za-z+/=_-")
 )
 
 // tokenForms holds the forms by the first byte of the prefix. Lengths are
@@ -46,10 +46,10 @@ var tokenForms = byFirst(
 	tokenForm{"bedrock-api-key-", base64s, 20, "aws"},
 	tokenForm{"ghp_", alnum, 16, "github"}, tokenForm{"gho_", alnum, 16, "github"}, tokenForm{"ghu_", alnum, 16, "github"},
 	tokenForm{"ghs_", alnum, 16, "github"}, tokenForm{"ghr_", alnum, 16, "github"}, tokenForm{"github_pat_", word, 16, "github"},
-	tokenForm{"glpat-", dotted, 12, "gitlab"}, tokenForm{"glptt-", dotted, 12, "gitlab"}, tokenForm{"gldt-", dotted, 16, "gitlab"},
-	tokenForm{"glrt-", dotted, 16, "gitlab"}, tokenForm{"glcbt-", dotted, 16, "gitlab"}, tokenForm{"glft-", dotted, 16, "gitlab"},
-	tokenForm{"glimt-", dotted, 16, "gitlab"}, tokenForm{"glagent-", dotted, 16, "gitlab"}, tokenForm{"gloas-", dotted, 16, "gitlab"},
-	tokenForm{"glsoat-", dotted, 16, "gitlab"}, tokenForm{"glffct-", dotted, 16, "gitlab"}, tokenForm{"GR1348941", slug, 16, "gitlab"},
+	tokenForm{"glpat-", dottedSlug, 12, "gitlab"}, tokenForm{"glptt-", dottedSlug, 12, "gitlab"}, tokenForm{"gldt-", dottedSlug, 16, "gitlab"},
+	tokenForm{"glrt-", dottedSlug, 16, "gitlab"}, tokenForm{"glcbt-", dottedSlug, 16, "gitlab"}, tokenForm{"glft-", dottedSlug, 16, "gitlab"},
+	tokenForm{"glimt-", dottedSlug, 16, "gitlab"}, tokenForm{"glagent-", dottedSlug, 16, "gitlab"}, tokenForm{"gloas-", dottedSlug, 16, "gitlab"},
+	tokenForm{"glsoat-", dottedSlug, 16, "gitlab"}, tokenForm{"glffct-", dottedSlug, 16, "gitlab"}, tokenForm{"GR1348941", slug, 16, "gitlab"},
 	tokenForm{"ATBB", alnum, 24, "atlassian"}, tokenForm{"ATATT3", base64s, 30, "atlassian"}, tokenForm{"ATCTT3", base64s, 30, "atlassian"},
 	tokenForm{"xoxa-", slug, 8, "slack"}, tokenForm{"xoxb-", slug, 8, "slack"}, tokenForm{"xoxc-", slug, 8, "slack"},
 	tokenForm{"xoxd-", base64s, 8, "slack"}, tokenForm{"xoxe-", slug, 8, "slack"}, tokenForm{"xoxe.xox", slug, 8, "slack"},
@@ -65,24 +65,24 @@ var tokenForms = byFirst(
 	tokenForm{"pplx-", alnum, 30, "llm"}, tokenForm{"hf_", alnum, 30, "llm"}, tokenForm{"api_org_", alnum, 30, "llm"},
 	tokenForm{"r8_", alnum, 30, "llm"}, tokenForm{"nvapi-", slug, 30, "llm"}, tokenForm{"fw_", alnum, 22, "llm"},
 	tokenForm{"tvly-", slug, 20, "llm"}, tokenForm{"lsv2_", word, 30, "llm"}, tokenForm{"e2b_", hexes, 30, "llm"},
-	tokenForm{"SG.", dotted, 30, "sendgrid"}, tokenForm{"SK", hexes, 32, "twilio"}, tokenForm{"key-", hexes, 32, "mailgun"},
+	tokenForm{"SG.", dottedSlug, 30, "sendgrid"}, tokenForm{"SK", hexes, 32, "twilio"}, tokenForm{"key-", hexes, 32, "mailgun"},
 	tokenForm{"xkeysib-", slug, 30, "brevo"}, tokenForm{"xsmtpsib-", slug, 30, "brevo"}, tokenForm{"re_", word, 24, "resend"},
 	tokenForm{"dop_v1_", hexes, 32, "digitalocean"}, tokenForm{"doo_v1_", hexes, 32, "digitalocean"}, tokenForm{"dor_v1_", hexes, 32, "digitalocean"},
 	tokenForm{"dapi", hexes, 32, "databricks"}, tokenForm{"HRKU-", slug, 30, "heroku"}, tokenForm{"LTAI", alnum, 16, "alibaba"},
 	tokenForm{"AKCp", alnum, 40, "artifactory"}, tokenForm{"cmVmd", alnum, 50, "artifactory"}, tokenForm{"fo1_", slug, 30, "fly"},
 	tokenForm{"fm1", base64s, 60, "fly"}, tokenForm{"fm2_", base64s, 60, "fly"}, tokenForm{"nfp_", alnum, 30, "netlify"},
-	tokenForm{"sbp_", hexes, 30, "supabase"}, tokenForm{"sb_secret_", slug, 16, "supabase"}, tokenForm{"pscale_", dotted, 30, "planetscale"},
+	tokenForm{"sbp_", hexes, 30, "supabase"}, tokenForm{"sb_secret_", slug, 16, "supabase"}, tokenForm{"pscale_", dottedSlug, 30, "planetscale"},
 	tokenForm{"hvs.", slug, 20, "vault"}, tokenForm{"hvb.", slug, 20, "vault"}, tokenForm{"hvr.", slug, 20, "vault"},
 	tokenForm{"glsa_", word, 24, "grafana"}, tokenForm{"glc_", base64s, 32, "grafana"}, tokenForm{"pul-", hexes, 30, "pulumi"},
 	tokenForm{"PMAK-", slug, 30, "postman"}, tokenForm{"lin_api_", alnum, 30, "linear"}, tokenForm{"figd_", slug, 24, "figma"},
 	tokenForm{"ntn_", alnum, 30, "notion"}, tokenForm{"secret_", alnum, 40, "notion"}, tokenForm{"NRAK-", upper, 20, "newrelic"},
 	tokenForm{"sntrys_", base64s, 30, "sentry"}, tokenForm{"sntryu_", hexes, 30, "sentry"}, tokenForm{"sgp_", word, 30, "sourcegraph"},
-	tokenForm{"phx_", alnum, 30, "posthog"}, tokenForm{"dt0c01.", dotted, 40, "dynatrace"}, tokenForm{"dp.", dotted, 40, "doppler"},
+	tokenForm{"phx_", alnum, 30, "posthog"}, tokenForm{"dt0c01.", dottedSlug, 40, "dynatrace"}, tokenForm{"dp.", dottedSlug, 40, "doppler"},
 	tokenForm{"tskey-", slug, 16, "tailscale"}, tokenForm{"shpat_", hexes, 24, "shopify"}, tokenForm{"shpca_", hexes, 24, "shopify"},
 	tokenForm{"shppa_", hexes, 24, "shopify"}, tokenForm{"shpss_", hexes, 24, "shopify"}, tokenForm{"sq0atp-", slug, 20, "square"},
 	tokenForm{"sq0csp-", slug, 20, "square"}, tokenForm{"EAAA", slug, 50, "square"}, tokenForm{"EAA", alnum, 90, "facebook"},
 	tokenForm{"shippo_live_", hexes, 30, "shippo"}, tokenForm{"shippo_test_", hexes, 30, "shippo"}, tokenForm{"EZAK", alnum, 50, "easypost"},
-	tokenForm{"duffel_live_", dotted, 30, "duffel"}, tokenForm{"rdme_", alnum, 50, "readme"}, tokenForm{"ops_eyJ", base64s, 40, "onepassword"},
+	tokenForm{"duffel_live_", dottedSlug, 30, "duffel"}, tokenForm{"rdme_", alnum, 50, "readme"}, tokenForm{"ops_eyJ", base64s, 40, "onepassword"},
 	tokenForm{"AGE-SECRET-KEY-1", upper, 30, "age"}, tokenForm{"p8e-", alnum, 24, "adobe"}, tokenForm{"API-", upper, 26, "octopus"},
 	tokenForm{"sha256~", slug, 40, "openshift"}, tokenForm{"PRIVATE-TOKEN-", slug, 16, "gitlab"},
 )
@@ -118,6 +118,9 @@ func tokenAt(s string, i int) (end int, how string) {
 // isSlug reports whether a text is a few words with hyphens between: "sk-" is
 // how words begin, too.
 func isSlug(s string) bool {
+	if len(s) > 100 {
+		return false
+	}
 	for _, of := range []string{"proj-", "ant-", "or-", "svcacct-", "admin-", "lf-", "api"} {
 		if strings.HasPrefix(s, of) {
 			return false
@@ -132,33 +135,34 @@ func isSlug(s string) bool {
 }
 
 // jwtAt returns where a JWT (JWS or JWE) that begins at i ends: base64 of an
-// object, and at least one more part.
-func jwtAt(s string, i int) int {
+// object, and at least one more part. If there is none, searched is how far
+// none can begin either.
+func jwtAt(s string, i int) (end, searched int) {
 	if !strings.HasPrefix(s[i:], "eyJ") && !strings.HasPrefix(s[i:], "ewog") {
-		return 0
+		return 0, i
 	}
-	end, dots, first := i, 0, 0
-	for end < len(s) && (slug.has(s[end]) || s[end] == '.' && dots < 4 || s[end] == '=') {
+	first := i
+	for first < len(s) && (slug.has(s[first]) || s[first] == '=') {
+		first++
+	}
+	if first-i < 10 || first == len(s) || s[first] != '.' {
+		return 0, first
+	}
+	end = first
+	for dots := 0; end < len(s) && (slug.has(s[end]) || s[end] == '.' && dots < 4); end++ {
 		if s[end] == '.' {
-			if dots++; dots == 1 {
-				first = end - i
-			}
+			dots++
 		}
-		end++
 	}
-	if dots == 0 || first < 10 || end-i < first+8 {
-		return 0
+	if end-first < 8 {
+		return 0, first
 	}
-	return end
+	return end, end
 }
 
 // shapeAt returns where a credential known by its shape alone ends.
 func shapeAt(s string, i int) (end int, how string) {
 	switch c := s[i]; {
-	case c == 'e':
-		if end := jwtAt(s, i); end > 0 {
-			return end, "jwt"
-		}
 	case isDigit(c):
 		if end := telegramAt(s, i); end > 0 {
 			return end, "telegram"
@@ -174,7 +178,7 @@ func shapeAt(s string, i int) (end int, how string) {
 // telegramAt returns where a bot token (digits, a colon, 35 characters) ends.
 func telegramAt(s string, i int) int {
 	end := i
-	for end < len(s) && isDigit(s[end]) {
+	for end < len(s) && end-i < 12 && isDigit(s[end]) {
 		end++
 	}
 	if n := end - i; n < 8 || n > 10 || !strings.HasPrefix(s[end:], ":AA") {
@@ -193,8 +197,7 @@ func telegramAt(s string, i int) int {
 // so many characters, the middle one of exactly that many.
 func dotParts(s string, i int, first, middle, last int) int {
 	part := func(from int) int {
-		for from < len(s) && slug.has(s[from]) {
-			from++
+		for limit := min(len(s), from+64); from < limit && slug.has(s[from]); from++ {
 		}
 		return from
 	}

@@ -7,17 +7,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words are the words of a name, folded, and where each ends in text. The
-// arrays keep names of an ordinary length off the heap.
+// Names are judged by so many bytes and words, at their end.
+const (
+	maxName  = 96
+	maxWords = 16
+)
+
+// words are the words of a name, folded. It lives on the stack.
 type words struct {
-	text []byte
-	ends []int
-
+	text   [maxName]byte
+	n      int
+	ends   [maxWords]int // where each word ends in text
+	count  int
 	dotted bool // a dot stands before the last word
-
-	textArray [64]byte
-	endsArray [12]int
 }
+
+// all returns the words as one.
+func (w *words) all() []byte { return w.text[:w.n] }
 
 // at returns word i.
 func (w *words) at(i int) []byte {
@@ -28,30 +34,27 @@ func (w *words) at(i int) []byte {
 	return w.text[start:w.ends[i]]
 }
 
-// split sets w to the words of a name.
+// split sets w to the words of a name: it splits at what is neither letter
+// nor digit, and where camelCase begins a word. Bytes of other alphabets are
+// letters without case.
 func (w *words) split(name string) {
-	w.text, w.ends, w.dotted = w.textArray[:0], w.endsArray[:0], false
-	if isASCII(name) {
-		w.splitASCII(name)
-		return
+	w.n, w.count, w.dotted = 0, 0, false
+	if !isASCII(name) {
+		name = plainLetters(name[:min(len(name), 8*maxName)])
 	}
-	w.splitASCII(plainLetters(name))
-}
-
-// splitASCII splits at what is neither letter nor digit, and where camelCase
-// begins a word. Bytes of other alphabets are letters without case.
-func (w *words) splitASCII(name string) {
+	if len(name) > maxName {
+		name = name[len(name)-maxName:]
+	}
 	for i := range len(name) {
-		c := name[i]
-		switch {
+		switch c := name[i]; {
 		case isUpper(c):
 			if i > 0 && (isLower(name[i-1]) || isDigit(name[i-1]) ||
 				isUpper(name[i-1]) && i+1 < len(name) && isLower(name[i+1])) {
 				w.end()
 			}
-			w.text = append(w.text, c|0x20)
+			w.add(c | 0x20)
 		case isLower(c), isDigit(c), c >= utf8.RuneSelf:
-			w.text = append(w.text, c)
+			w.add(c)
 		case c == '\'': // the apostrophe of "user's"
 		default:
 			w.end()
@@ -61,14 +64,30 @@ func (w *words) splitASCII(name string) {
 	w.end()
 }
 
+func (w *words) add(c byte) {
+	w.text[w.n] = c
+	w.n++
+}
+
 func (w *words) end() {
 	start := 0
-	if n := len(w.ends); n > 0 {
-		start = w.ends[n-1]
+	if w.count > 0 {
+		start = w.ends[w.count-1]
 	}
-	if len(w.text) > start {
-		w.ends = append(w.ends, len(w.text))
+	if w.n == start {
+		return
 	}
+	if w.count == maxWords { // the first one matters least
+		first := w.ends[0]
+		copy(w.text[:], w.text[first:w.n])
+		w.n -= first
+		for i := 1; i < maxWords; i++ {
+			w.ends[i-1] = w.ends[i] - first
+		}
+		w.count--
+	}
+	w.ends[w.count] = w.n
+	w.count++
 }
 
 // plainLetters takes away what the eye does not see in a name: width, accents,
@@ -113,7 +132,7 @@ var confusables = map[rune]byte{
 func compact(name string) string {
 	var w words
 	w.split(name)
-	return string(w.text)
+	return string(w.all())
 }
 
 func isASCII(s string) bool {

@@ -45,6 +45,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // spread divides b.N calls among goroutines.
 func spread(b *testing.B, n int, call func() error) {
+	b.Helper()
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	b.ResetTimer()

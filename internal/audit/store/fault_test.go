@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 )
 
@@ -89,6 +91,60 @@ func checkLife(t *testing.T, fsys *faultFS, got *acks, seed int) {
 	shut(t, l)
 	_, segments = fsys.segments()
 	got.check(t, []byte(strings.Join(segments, "")))
+}
+
+func TestWhatCouldNotBeCutOffAtOnceIsCutOffLater(t *testing.T) {
+	fsys := newFaultFS()
+	l := open(t, "", store.Options{FS: fsys})
+	var got acks
+	got.add("a", add(t, l, "a"))
+	fsys.setFail(func(op, _ string, n int) (int, error) {
+		if n == 1 && (op == "write" || op == "truncate") {
+			return 800, syscall.EIO // more than the next record takes
+		}
+		return 0, nil
+	})
+	if _, err := l.Append(t.Context(), tenant, decision(strings.Repeat("b", 500))); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v", err)
+	}
+	shut(t, l)
+	checkLife(t, fsys, &got, 1)
+}
+
+func TestWhatWasPlacedBehindAFailedBatchIsPlacedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fsys := newFaultFS()
+		l := open(t, "", store.Options{FS: fsys})
+		var got acks
+		got.add("a", add(t, l, "a"))
+		gate := make(chan struct{})
+		fsys.block = func(string) { <-gate }
+		fsys.setFail(func(op, _ string, n int) (int, error) {
+			if op == "datasync" && n == 1 {
+				return 0, syscall.EIO
+			}
+			return 0, nil
+		})
+		failed := make(chan error, 1)
+		go func() {
+			_, err := l.Append(t.Context(), tenant, decision("b"))
+			failed <- err
+		}()
+		synctest.Wait() // b is being synced
+		behind := make(chan audit.Receipt, 1)
+		go func() { behind <- add(t, l, "c") }()
+		synctest.Wait() // c has the place after b
+		close(gate)
+		if err := <-failed; !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("error is %v", err)
+		}
+		got.add("c", <-behind)
+		if seq := got.m["c"].Seq; seq != 2 {
+			t.Errorf("c stands at %d", seq)
+		}
+		shut(t, l)
+		checkLife(t, fsys, &got, 1)
+	})
 }
 
 func TestAfterAFailedSyncTheChainGoesOnInANewSegment(t *testing.T) {

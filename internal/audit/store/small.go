@@ -22,7 +22,7 @@ func readSmall(fsys FS, name string) ([]byte, error) {
 	defer f.Close()
 	b := make([]byte, 4<<10)
 	n, err := f.ReadAt(b, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return b[:n], nil
@@ -37,11 +37,11 @@ func writeDurably(fsys FS, name string, data []byte) error {
 		return err
 	}
 	if err := writeAll(f, data, 0); err != nil {
-		f.Close()
+		_ = f.Close() // the error to report is the other one
 		return err
 	}
 	if err := f.Datasync(); err != nil {
-		f.Close()
+		_ = f.Close() // the error to report is the other one
 		return err
 	}
 	if err := f.Close(); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -31,7 +32,7 @@ func readTail(f File, name string, limit uint64) (tail, error) {
 	}
 	b := make([]byte, min(size, tailWindow))
 	offset := size - int64(len(b))
-	if _, err := f.ReadAt(b, offset); err != nil && err != io.EOF {
+	if _, err := f.ReadAt(b, offset); err != nil && !errors.Is(err, io.EOF) {
 		return tail{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	if offset > 0 { // b begins inside a line
@@ -83,7 +84,7 @@ func lineAt(f File, offset int64) (int64, error) {
 	b := make([]byte, 256<<10)
 	for at := int64(0); at < offset; {
 		n, err := f.ReadAt(b[:min(int64(len(b)), offset-at)], at)
-		if err != nil && (err != io.EOF || n == 0) {
+		if err != nil && (!errors.Is(err, io.EOF) || n == 0) {
 			return 0, err
 		}
 		line += int64(bytes.Count(b[:n], []byte{'\n'}))

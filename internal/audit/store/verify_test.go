@@ -91,15 +91,16 @@ func TestWhatIsWrongWithSegmentsIsFound(t *testing.T) {
 		says   string
 	}{
 		"the first is missing": {
-			func(t *testing.T, dir string) { remove(t, chainFile(dir)) },
+			func(t *testing.T, dir string) { t.Helper(); remove(t, chainFile(dir)) },
 			4, 1, 0, audit.ReasonSegment, "records 0 to 3 are missing",
 		},
 		"one in the middle is missing": {
-			func(t *testing.T, dir string) { remove(t, segment(dir, 4)) },
+			func(t *testing.T, dir string) { t.Helper(); remove(t, segment(dir, 4)) },
 			7, 1, 4, audit.ReasonSegment, "records 4 to 6 are missing",
 		},
 		"one is renamed": {
 			func(t *testing.T, dir string) {
+				t.Helper()
 				if err := os.Rename(segment(dir, 7), segment(dir, 8)); err != nil {
 					t.Fatal(err)
 				}
@@ -108,6 +109,7 @@ func TestWhatIsWrongWithSegmentsIsFound(t *testing.T) {
 		},
 		"two are swapped": {
 			func(t *testing.T, dir string) {
+				t.Helper()
 				a, b := read(t, segment(dir, 4)), read(t, segment(dir, 7))
 				write(t, segment(dir, 4), b)
 				write(t, segment(dir, 7), a)
@@ -116,6 +118,7 @@ func TestWhatIsWrongWithSegmentsIsFound(t *testing.T) {
 		},
 		"a byte is changed": {
 			func(t *testing.T, dir string) {
+				t.Helper()
 				b := read(t, segment(dir, 4))
 				b[lineEnds(b)[0]+30] ^= 4
 				write(t, segment(dir, 4), b)
@@ -124,6 +127,7 @@ func TestWhatIsWrongWithSegmentsIsFound(t *testing.T) {
 		},
 		"the end of one is torn": {
 			func(t *testing.T, dir string) {
+				t.Helper()
 				b := read(t, segment(dir, 4))
 				write(t, segment(dir, 4), b[:len(b)-1])
 			},

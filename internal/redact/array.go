@@ -1,0 +1,102 @@
+package redact
+
+import (
+	"path"
+	"strconv"
+	"strings"
+)
+
+// list redacts the elements of a list by a function; it copies the list when
+// one changes first.
+func (w *walker) list(at string, list []any, element func(at string, i int, e any) (any, bool)) (any, bool) {
+	var copied []any
+	for i, e := range list {
+		if c, did := element(at+"/"+strconv.Itoa(i), i, e); did {
+			if copied == nil {
+				copied = append([]any(nil), list...)
+			}
+			copied[i] = c
+		}
+	}
+	if copied == nil {
+		return list, false
+	}
+	return copied, true
+}
+
+// array redacts a list: each element by itself, and what stands after a flag
+// of a command line, or after the name of a secret in a list of two.
+func (w *walker) array(at string, list []any) (any, bool) {
+	command, after := "", afterNothing
+	return w.list(at, list, func(at string, i int, e any) (any, bool) {
+		s, ok := e.(string)
+		if !ok {
+			if after != afterNothing {
+				after = afterNothing
+				if c, did := w.take(at, e, weak); did {
+					return c, true
+				}
+			}
+			return w.value(at, e)
+		}
+		was := after
+		after = w.flagged(s, command)
+		if name := path.Base(s); commands[name] != "" {
+			command = name
+		}
+		if i == 1 && len(list) == 2 && isPair(w.r, list[0], s) {
+			return w.take(at, e, secret)
+		}
+		switch {
+		case was == afterSecret && !strings.HasPrefix(s, "-") && !isHarmless(s, secret):
+			return w.take(at, e, secret)
+		case was == afterUser:
+			if user, password, ok := strings.Cut(s, ":"); ok && !isHarmless(password, secret) {
+				w.removed = append(w.removed, Removed{at, "shape:flag", password})
+				return user + ":" + Mark, true
+			}
+		}
+		if letter := attached[command]; letter != "" && strings.HasPrefix(s, "-"+letter) && len(s) > 2 && !isHarmless(s[2:], secret) {
+			w.removed = append(w.removed, Removed{at, "shape:flag", s[2:]})
+			return s[:2] + Mark, true
+		}
+		return w.text(at, s)
+	})
+}
+
+// What an element of a command line says of the next one.
+type flagged int
+
+const (
+	afterNothing flagged = iota
+	afterSecret          // it is a secret
+	afterUser            // it is user:password
+)
+
+func (w *walker) flagged(s, command string) flagged {
+	name, ok := strings.CutPrefix(s, "-")
+	if !ok || len(name) > 64 || strings.ContainsAny(name, "= :") {
+		return afterNothing
+	}
+	if s == "--user" || command == "curl" && s == "-u" {
+		return afterUser
+	}
+	if len(name) == 1 {
+		if strings.Contains(commands[command], name) && attached[command] != name {
+			return afterSecret
+		}
+		return afterNothing
+	}
+	if w.r.kindOf(strings.TrimPrefix(name, "-")) != plain {
+		return afterSecret
+	}
+	return afterNothing
+}
+
+// isPair reports whether a list of two is a name and its secret, and not two
+// names.
+func isPair(r *Redactor, first any, second string) bool {
+	name, ok := first.(string)
+	return ok && len(name) <= 64 && !strings.HasPrefix(name, "-") && !strings.ContainsAny(name, " =:") && r.kindOf(name) != plain &&
+		!(onlyLetters(second) && strings.ToLower(second) == second) && r.kindOf(second) == plain
+}

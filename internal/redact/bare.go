@@ -1,0 +1,137 @@
+package redact
+
+import "strings"
+
+// bareEnd returns where a value without quotes ends, that begins at p: the
+// name is at i, and v is just after its separator.
+//
+// A header and a YAML line go to the end of the line; a value of an ADO
+// connection string to its semicolon; a parameter of a query to "&"; anything
+// else to the next space, or to what closes the text around it.
+func (sc *scanner) bareEnd(i, v, p int) int {
+	s := sc.s
+	colon := v > 0 && s[v-1] == ':'
+	header := colon && isHeader(s[i:min(v, i+32)])
+	spaces := header || colon && atLineStart(s, i) || p > v && colon && openedBefore(s, i) || i > 0 && sc.inConnectionString(i, p)
+	query := sc.inQuery(i)
+	percent := v > 2 && s[v-3] == '%'
+	open := 0 // brackets of the value itself
+	for e := p; e < len(s); e++ {
+		switch c := s[e]; {
+		case c == '\n' || c == '\r':
+			return e
+		case c == '\\':
+			if e+1 < len(s) && endsAtEscape(s, e) {
+				return e
+			}
+			e++
+		case isBlank(c):
+			if !spaces || !header && nameFollows(s, e+1) {
+				return e
+			}
+		case query && (c == '&' || c == '#'), percent && c == '%' && endsAtPercent(s[e:]):
+			return e
+		case c == '{' || c == '(' || c == '[' || c == '<' && e == p:
+			open++
+		case open > 0 && (c == '}' || c == ')' || c == ']' || c == '>'):
+			open--
+		case header && (c == ',' || c == ';' || c == '&' || c == ')'):
+		case strings.IndexByte("\"'`,;&|)]}<>", c) >= 0:
+			if endsValue(s, e, p) {
+				return e
+			}
+		}
+	}
+	return len(s)
+}
+
+func isHeader(s string) bool {
+	s = strings.ToLower(s)
+	return isHeaderOfCredentials(s) || strings.HasPrefix(s, "cookie") || strings.HasPrefix(s, "set-cookie")
+}
+
+// openedBefore reports whether the name is the first word in quotes: "X-Api-Key: …".
+func openedBefore(s string, i int) bool { return i > 0 && isQuote(s[i-1]) }
+
+// atLineStart reports whether only indentation and list marks stand before i
+// on its line.
+func atLineStart(s string, i int) bool {
+	for n := 0; i > 0 && n < 200; n++ {
+		i--
+		switch c := s[i]; {
+		case c == '\n':
+			return true
+		case c == 'n' && i > 0 && s[i-1] == '\\':
+			return true
+		case !isBlank(c) && c != '-' && c != '>' && c != '*' && c != '#' && c != '\r':
+			return false
+		}
+	}
+	return i == 0
+}
+
+// inConnectionString reports whether the name is one of a list with
+// semicolons: values may hold spaces there.
+func (sc *scanner) inConnectionString(i, p int) bool {
+	s := sc.s
+	q := i - 1
+	for q > 0 && s[q] == ' ' {
+		q--
+	}
+	if s[q] == ';' {
+		return true
+	}
+	line := s[p:min(len(s), p+128)]
+	n := strings.IndexByte(line, ';')
+	return n > 0 && !strings.ContainsAny(line[:n], "\n'\" ") && nameFollows(s, p+n+1)
+}
+
+// endsAtEscape reports whether the backslash at e is an escape of the text
+// around the value: a quote of escaped JSON, or a line's end.
+func endsAtEscape(s string, e int) bool {
+	switch s[e+1] {
+	case '"', '\'', '\\':
+		q := e
+		for q < len(s) && q-e < 64 && s[q] == '\\' {
+			q++
+		}
+		return q < len(s) && (isQuote(s[q]) || s[q] == 'n' || s[q] == 'r')
+	case 'n', 'r', 't':
+		return e+2 == len(s) || isQuote(s[e+2]) || s[e+2] == '\\' || nameFollows(s, e+2)
+	}
+	return false
+}
+
+func endsAtPercent(s string) bool {
+	for _, code := range []string{"%26", "%22", "%27", "%0A", "%0a", "%0D", "%20", "%7D", "%7d", "%2C", "%2c"} {
+		if strings.HasPrefix(s, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsValue reports whether the quote, bracket or comma at e ends a value
+// that has neither quotes nor brackets of its own: the text ends, or goes on
+// with a space, another such sign or a name.
+func endsValue(s string, e, p int) bool {
+	if s[e] == '<' {
+		return e+1 < len(s) && (s[e+1] == '/' || s[e+1] == 'b')
+	}
+	if e == p && s[e] != '"' && s[e] != '\'' && s[e] != ',' && s[e] != '}' {
+		return false
+	}
+	return e+1 == len(s) || isSpace(s[e+1]) || strings.IndexByte("\"'`,;&|)]}<>.:\\", s[e+1]) >= 0 || nameFollows(s, e+1)
+}
+
+// nameFollows reports whether a name and a separator follow.
+func nameFollows(s string, i int) bool {
+	for n := 0; n < 16 && i < len(s) && isBlank(s[i]); n++ {
+		i++
+	}
+	start := i
+	for i < len(s) && i-start < 48 && (slug.has(s[i]) || s[i] == '.' || s[i] == ' ' && i > start && i+1 < len(s) && isUpper(s[i+1])) {
+		i++
+	}
+	return i > start && i < len(s) && (isAlpha(s[start]) || s[start] == '_') && (s[i] == '=' || s[i] == ':')
+}

@@ -1,0 +1,287 @@
+package redact
+
+import (
+	"strings"
+)
+
+// separator finds what stands between the name from i to end and its value:
+// "=", ":", "=>", ":=", in quotes, brackets or escaped JSON. It returns where
+// the value begins.
+func (sc *scanner) separator(i, end int) (value int, ok bool) {
+	s, p := sc.s, sc.closed(i, end)
+	blank := p
+	for p < len(s) && isBlank(s[p]) {
+		p++
+	}
+	if p == len(s) || s[p] < 0x80 && strings.IndexByte("=:!<|?+-%&", s[p]) < 0 {
+		return 0, false
+	}
+	rest := s[p:]
+	for _, sep := range separators {
+		if !strings.HasPrefix(rest, sep.text) {
+			continue
+		}
+		if sep.spaced && p == blank {
+			return 0, false
+		}
+		p += len(sep.text)
+		return p, sep.text != ":" || !strings.HasPrefix(s[p:], ":") && !strings.HasPrefix(s[p:], "//")
+	}
+	return 0, false
+}
+
+// separators, longer ones first.
+var separators = []struct {
+	text   string
+	spaced bool // only after a space
+}{
+	{"===", false}, {"!==", false}, {"==", false}, {"=>", false}, {":=", false}, {"!=", false}, {"<>", false}, {"||=", false},
+	{"?=", false}, {"+=", false}, {"->", true}, {"=", false}, {":", false},
+	{"：", false}, {"＝", false}, {"→", false}, {"%3D", false}, {"%3d", false}, {"%3A", false}, {"%3a", false},
+	{"%22%3A", false}, {"%22%3a", false}, {"&quot;:", false}, {"&#34;:", false},
+}
+
+// closed returns where the quotes and brackets that were opened before i are
+// closed again.
+func (sc *scanner) closed(i, end int) int {
+	s, p := sc.s, end
+	if i == 0 {
+		return p
+	}
+	switch open := s[i-1]; {
+	case isQuote(open):
+		q := p
+		for q < len(s) && s[q] == '\\' {
+			q++
+		}
+		if q == len(s) || s[q] != open {
+			return p
+		}
+		p = q + 1
+		if p < len(s) && s[p] == ']' {
+			p++
+		}
+	case open == '[' && p < len(s) && s[p] == ']':
+		p++
+	}
+	return p
+}
+
+// pair judges a name and what stands after its separator.
+func (sc *scanner) pair(i, end, v int) int {
+	k := sc.kindAt(i, end)
+	if k == plain {
+		return max(end, sc.sibling(i, end, v))
+	}
+	if next := sc.value(i, v, k); next > v {
+		return next
+	}
+	return end
+}
+
+// kindAt is kindOf for a name within text: in the query of a URL more names
+// are secret, and outside of code a name may be two words.
+func (sc *scanner) kindAt(i, end int) kind {
+	s := sc.s
+	k := sc.r.kindOf(s[i:end])
+	if k != plain {
+		return k
+	}
+	if sc.inQuery(i) && inQuery[compact(s[i:end])] {
+		return weak
+	}
+	if i > 1 && s[i-1] == ' ' {
+		start := i - 1
+		for start > 0 && i-start < 32 && (isAlnum(s[start-1]) || s[start-1] == '_' || s[start-1] == '-') {
+			start--
+		}
+		if sc.r.also != nil || end-i < 10 && phrases[strings.ToLower(s[i:end])] != nil {
+			return sc.r.kindOf(s[start:end])
+		}
+	}
+	return plain
+}
+
+func (sc *scanner) inQuery(i int) bool {
+	return i > 0 && strings.IndexByte("?&#", sc.s[i-1]) >= 0
+}
+
+// value takes out the value that begins at v, after the name at i. It returns
+// where to go on, or 0 if nothing was taken.
+func (sc *scanner) value(i, v int, k kind) int {
+	s := sc.s
+	quotedName := i > 0 && isQuote(s[i-1])
+	p := v
+	for p < len(s) && (isBlank(s[p]) || quotedName && isSpace(s[p])) {
+		p++
+	}
+	if p == len(s) {
+		return 0
+	}
+	if start, stop, after, ok := literal(s, p); ok {
+		return sc.take(i, start, stop, after, k)
+	}
+	if strings.HasPrefix(s[p:], "%22") || strings.HasPrefix(s[p:], "%27") {
+		p += 3
+	}
+	switch c := s[p]; {
+	case c == '\n' || c == '\r':
+		if next := nextLine(s, i, p); next > 0 && s[v-1] == ':' {
+			stop := blockEnd(s, i, next)
+			return sc.take(i, next, stop, stop, k)
+		}
+		return 0
+	case c == '(' && p+1 < len(s) && isQuote(s[p+1]):
+		stop := balanced(s, p)
+		sc.add(p, stop, "pair")
+		return stop
+	case (c == '[' || c == '{' && quotedName) && !strings.HasPrefix(s[p:], Mark):
+		if k == count && !strings.ContainsAny(s[p:min(len(s), p+16)], `"'`) {
+			return 0
+		}
+		stop := balanced(s, p)
+		sc.add(p, stop, "pair")
+		return stop
+	case c == '|' || c == '>':
+		if stop := blockScalar(s, i, p); stop > 0 {
+			return sc.take(i, stop, blockEnd(s, i, stop), blockEnd(s, i, stop), secret)
+		}
+	}
+	stop := sc.bareEnd(i, v, p)
+	if typeWords[strings.ToLower(strings.TrimRight(s[p:stop], " \t"))] || stop == p {
+		return sc.typed(i, stop, k)
+	}
+	if isCall(s, p, stop) {
+		return 0
+	}
+	return sc.take(i, p, stop, stop, k)
+}
+
+// typed takes out the value of a declaration that names a type first.
+func (sc *scanner) typed(i, p int, k kind) int {
+	s := sc.s
+	for p < len(s) && isBlank(s[p]) {
+		p++
+	}
+	if p == len(s) || s[p] != '=' {
+		return 0
+	}
+	for p++; p < len(s) && isBlank(s[p]); p++ {
+	}
+	if start, stop, after, ok := literal(s, p); ok {
+		return sc.take(i, start, stop, after, k)
+	}
+	return 0
+}
+
+// take takes out s[start:stop], unless it hides nothing. The scheme of an
+// Authorization header stays.
+func (sc *scanner) take(i, start, stop, after int, k kind) int {
+	s := sc.s
+	if isHarmless(s[start:stop], k) {
+		return 0
+	}
+	if isHeaderOfCredentials(s[i:min(len(s), i+32)]) {
+		if n := schemeLen(s[start:stop]); n > 0 {
+			if isHarmless(s[start+n:stop], k) {
+				return 0
+			}
+			start += n
+		}
+	}
+	sc.add(start, stop, "pair")
+	return after
+}
+
+func isHeaderOfCredentials(s string) bool {
+	s = strings.ToLower(s)
+	return strings.HasPrefix(s, "authorization") || strings.HasPrefix(s, "proxy-authorization")
+}
+
+// schemeLen returns the length of the scheme, and the space after it, that a
+// value of an Authorization header begins with.
+func schemeLen(value string) int {
+	n := strings.IndexByte(value, ' ')
+	if n <= 0 || !schemes[strings.ToLower(value[:n])] {
+		return 0
+	}
+	for n < len(value) && value[n] == ' ' {
+		n++
+	}
+	return n
+}
+
+// sibling takes out the value that stands beside a field which holds the name
+// of a secret: name="password" value="…", {"name": "Authorization", "value": …}.
+func (sc *scanner) sibling(i, end, v int) int {
+	s := sc.s
+	if end-i > 10 || !nameFields[strings.ToLower(s[i:end])] {
+		return 0
+	}
+	for v < len(s) && isBlank(s[v]) {
+		v++
+	}
+	if v == len(s) || s[v] == '$' || s[v] >= 0x80 {
+		return 0
+	}
+	start, stop, after, ok := literal(s, v)
+	if !ok {
+		for start, stop = v, v; stop < len(s) && stop-v < 64 && (slug.has(s[stop]) || s[stop] == '.'); {
+			stop++
+		}
+		after = stop
+	}
+	if stop-start > 64 || sc.r.kindOf(s[start:stop]) == plain {
+		return 0
+	}
+	return max(after, sc.besides(i, after))
+}
+
+// besides looks a little ahead of a telling name for its value. It returns
+// where to go on.
+func (sc *scanner) besides(name, from int) int {
+	s := sc.s
+	window := s[from:min(len(s), from+256)]
+	if n := blankLine(window); n > 0 { // multipart/form-data
+		stop := from + n
+		for stop < len(s) && s[stop] != '\n' && s[stop] != '\r' {
+			stop++
+		}
+		return sc.take(name, from+n, stop, stop, secret)
+	}
+	if gt := strings.IndexByte(window, '>'); gt >= 0 && !strings.ContainsAny(window[:gt], "</") {
+		if lt := strings.Index(window[gt:], "</"); lt > 0 && !strings.Contains(strings.ToLower(window[:gt]), "value") {
+			return sc.take(name, from+gt+1, from+gt+lt, from+gt+lt, secret)
+		}
+	}
+	for k := 0; k < len(window); k++ {
+		switch c := window[k]; {
+		case c == '}' || c == '<':
+			return 0
+		case isAlpha(c):
+			end := sc.runEnd(from + k)
+			field := strings.ToLower(s[from+k : min(end, from+k+16)])
+			if valueFields[field] {
+				if v, ok := sc.separator(from+k, end); ok {
+					return sc.value(from+k, v, secret)
+				}
+			}
+			if nameFields[field] {
+				return 0
+			}
+			k = end - from
+		}
+	}
+	return 0
+}
+
+// blankLine returns where the text after the first blank line begins, if
+// nothing but the rest of a line stands before it.
+func blankLine(s string) int {
+	for _, nl := range []string{"\r\n\r\n", "\n\n", `\r\n\r\n`} {
+		if n := strings.Index(s, nl); n >= 0 && n < 80 && strings.Count(s[:n], "\n") <= 1 {
+			return n + len(nl)
+		}
+	}
+	return 0
+}

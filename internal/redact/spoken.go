@@ -1,0 +1,299 @@
+package redact
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+)
+
+// element takes out the text of an XML element whose name, from i to end,
+// names a secret.
+func (sc *scanner) element(i, end int) int {
+	s := sc.s
+	if i > 1 && s[i-1] == '<' && word.has(s[i-2]) { // a type parameter
+		return 0
+	}
+	if i == 0 || s[i-1] != '<' && s[i-1] != ':' || end == len(s) || s[end] != '>' && !isBlank(s[end]) {
+		return 0
+	}
+	if s[i-1] == ':' { // a namespace
+		ns := i - 1
+		for ns > 0 && i-ns < 32 && slug.has(s[ns-1]) {
+			ns--
+		}
+		if ns == 0 || s[ns-1] != '<' {
+			return 0
+		}
+	}
+	gt := strings.IndexByte(s[end:min(len(s), end+256)], '>')
+	if gt < 0 || strings.IndexByte(s[end:end+gt], '<') >= 0 || sc.r.kindOf(s[i:end]) == plain {
+		return 0
+	}
+	start := end + gt + 1
+	stop := start
+	if strings.HasPrefix(s[start:], "<![CDATA[") {
+		start += len("<![CDATA[")
+		stop = len(s)
+		if n := strings.Index(s[start:], "]]>"); n >= 0 {
+			stop = start + n
+		}
+	} else {
+		for stop < len(s) && s[stop] != '<' {
+			stop++
+		}
+		if !strings.HasPrefix(s[stop:], "</") && stop < len(s) {
+			return 0
+		}
+	}
+	return sc.take(i, start, stop, stop, secret)
+}
+
+// spoken judges a word with no separator after it: flags of commands, schemes
+// of HTTP authentication, names with a literal after a space, and sentences.
+func (sc *scanner) spoken(i, end int) int {
+	s := sc.s
+	if i > 0 && s[i-1] == '-' {
+		if next := sc.flag(i, end); next > 0 {
+			return next
+		}
+	} else if end-i < 16 {
+		if name := s[i:end]; commands[name] != "" {
+			sc.command = name
+		}
+	}
+	p := sc.closed(i, end)
+	if p == len(s) || !isBlank(s[p]) && s[p] != '(' {
+		return end
+	}
+	k := sc.kindAt(i, end)
+	for _, scheme := range []string{"bearer", "basic"} {
+		if strings.EqualFold(s[i:end], scheme) {
+			return max(end, sc.scheme(scheme, end))
+		}
+	}
+	if k == plain || isHeaderOfCredentials(s[i:min(len(s), i+32)]) { // AUTHORIZATION is a role in SQL
+		return max(end, sc.setter(i, end))
+	}
+	return max(end, sc.told(i, end, p, k))
+}
+
+// told takes out the literal after a name (PASSWORD '…'), the argument of a
+// call (setPassword("…")), or what a sentence says the secret is.
+func (sc *scanner) told(i, end, p int, k kind) int {
+	s := sc.s
+	strict := k == secret && strings.Contains(strings.ToLower(s[i:end]), "pass")
+	if s[p] == '(' {
+		if start, stop, after, ok := literal(s, p+1); ok && sets(s[i:end]) {
+			return sc.take(i, start, stop, after, k)
+		}
+		return 0
+	}
+	for p < len(s) && isBlank(s[p]) {
+		p++
+	}
+	if !strict && p < len(s) && s[p] >= utf8.RuneSelf {
+		return 0
+	}
+	if start, stop, after, ok := literal(s, p); ok && p > end && (strict || isQuote(s[p]) || s[p] == '\\') {
+		if strict || isRandom(s[start:min(stop, start+maxHarmless)], 8) || k == secret && isUpper(s[i]) && isUpper(s[end-1]) {
+			return sc.take(i, start, stop, after, k)
+		}
+		return 0
+	}
+	least := 16
+	if strict {
+		least = 6
+	}
+	start, stop := nextWord(s, p)
+	if link := s[start:min(stop, start+16)]; link != "IS" && linkWords[strings.ToLower(link)] {
+		least = 4
+		if start, stop, after, ok := literal(s, skipBlank(s, stop)); ok {
+			return sc.take(i, start, stop, after, k)
+		}
+		start, stop = nextWord(s, stop)
+	} else if k == secret && hasLogin(s, i) {
+		least = 1
+	}
+	if stop-start > maxHarmless || isRandom(s[start:stop], least) || least == 1 && start < stop {
+		return sc.take(i, start, stop, stop, k)
+	}
+	return 0
+}
+
+// hasLogin reports whether "login name" stands before i: a .netrc.
+func hasLogin(s string, i int) bool {
+	before := strings.Fields(s[max(0, i-80):i])
+	return len(before) >= 2 && before[len(before)-2] == "login"
+}
+
+// sets reports whether a function takes a secret, as opposed to giving it.
+func sets(function string) bool {
+	function = strings.ToLower(function)
+	for _, verb := range []string{"set", "with", "use", "put", "add"} {
+		if strings.HasPrefix(function, verb) || strings.Contains(function, "."+verb) {
+			return true
+		}
+	}
+	return !strings.ContainsAny(function, "._") && (strings.HasPrefix(function, "pass") || strings.HasPrefix(function, "basicauth"))
+}
+
+// setter takes out the second argument of a call whose first one is the name
+// of a secret: headers.set("X-Api-Key", "…").
+func (sc *scanner) setter(i, end int) int {
+	s := sc.s
+	if s[end] != '(' {
+		return 0
+	}
+	function := strings.ToLower(s[max(i, end-24):end])
+	if !strings.HasSuffix(function, "header") && !strings.Contains(function, "set") && !strings.Contains(function, "put") &&
+		!strings.Contains(function, "add") && !strings.HasSuffix(function, "build_object") && !strings.HasSuffix(function, "append") {
+		return 0
+	}
+	if end+1 == len(s) || !isQuote(s[end+1]) {
+		return 0
+	}
+	start, stop, after, ok := literal(s, end+1)
+	if !ok || stop-start > 64 || sc.r.kindOf(s[start:stop]) == plain {
+		return 0
+	}
+	p := skipBlank(s, after)
+	if p == len(s) || s[p] != ',' {
+		return 0
+	}
+	vStart, vStop, vAfter, ok := literal(s, skipBlank(s, p+1))
+	if !ok {
+		return 0
+	}
+	return sc.take(start, vStart, vStop, vAfter, secret)
+}
+
+// scheme takes out what follows "Bearer" or "Basic".
+func (sc *scanner) scheme(scheme string, end int) int {
+	s := sc.s
+	start, stop := nextWord(s, end)
+	v := s[start:stop]
+	if isHarmless(v, weak) {
+		return 0
+	}
+	if scheme == "bearer" && (isRandom(v, 6) || len(v) > 24) || scheme == "basic" && isBasic(v) {
+		sc.add(start, stop, "scheme")
+		return stop
+	}
+	return 0
+}
+
+// isBasic reports whether a text is user and password in base64.
+func isBasic(v string) bool {
+	if len(v) > 1024 {
+		return true
+	}
+	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
+	return err == nil && utf8.Valid(plain) && strings.IndexByte(string(plain), ':') >= 0
+}
+
+// flag takes out the argument of a flag of a command, named from i to end.
+func (sc *scanner) flag(i, end int) int {
+	s := sc.s
+	if end-i == 1 || i > 1 && isBlank(s[i-2]) && attached[sc.command] == s[i:i+1] {
+		return sc.shortFlag(i, end)
+	}
+	p := skipBlank(s, end)
+	if p == end || p == len(s) || s[p] == '-' {
+		return 0
+	}
+	k := sc.r.kindOf(s[i:end])
+	user := strings.EqualFold(s[i:end], "user") && sc.command == "curl"
+	if k == plain && !user {
+		return 0
+	}
+	start, stop, after := argument(s, p)
+	if user {
+		return sc.userPassword(start, stop, after)
+	}
+	return sc.take(i, start, stop, after, k)
+}
+
+// shortFlag knows the one-letter flags that some commands take a password by.
+func (sc *scanner) shortFlag(i, end int) int {
+	s := sc.s
+	letter := s[i : i+1]
+	if attached[sc.command] == letter && end-i > 1 {
+		_, stop, after := argument(s, i+1)
+		return sc.take(i, i+1, stop, after, secret)
+	}
+	if strings.IndexByte(commands[sc.command], letter[0]) < 0 {
+		return 0
+	}
+	p := skipBlank(s, end)
+	if p == end || p == len(s) || s[p] == '-' {
+		return 0
+	}
+	start, stop, after := argument(s, p)
+	if (sc.command == "curl" && letter == "u") || letter == "U" {
+		return sc.userPassword(start, stop, after)
+	}
+	if attached[sc.command] == letter && sc.command != "7z" {
+		return 0 // the password is asked for; what follows is something else
+	}
+	sc.add(start, stop, "flag")
+	return after
+}
+
+// userPassword takes out what follows the colon of user:password.
+func (sc *scanner) userPassword(start, stop, after int) int {
+	if n := strings.IndexAny(sc.s[start:stop], ":%"); n >= 0 && !isHarmless(sc.s[start+n+1:stop], secret) {
+		sc.add(start+n+1, stop, "flag")
+		return after
+	}
+	return 0
+}
+
+// argument returns one argument of a command line.
+func argument(s string, p int) (start, stop, after int) {
+	if start, stop, after, ok := literal(s, p); ok {
+		return start, stop, after
+	}
+	stop = p
+	for stop < len(s) && !isSpace(s[stop]) {
+		if s[stop] == '\\' || isQuote(s[stop]) && endsValue(s, stop, p) {
+			break
+		}
+		stop++
+	}
+	return p, stop, stop
+}
+
+func skipBlank(s string, p int) int {
+	for p < len(s) && isBlank(s[p]) {
+		p++
+	}
+	return p
+}
+
+// nextWord returns the next word of a sentence, without what closes it.
+func nextWord(s string, p int) (start, stop int) {
+	start = skipBlank(s, p)
+	stop = start
+	for stop < len(s) && !isSpace(s[stop]) && !isQuote(s[stop]) && s[stop] != '\\' {
+		stop++
+	}
+	for stop > start && strings.IndexByte(".,;:!?)]}>", s[stop-1]) >= 0 {
+		stop--
+	}
+	return start, stop
+}
+
+var (
+	// commands are programs and their short flags that take a password.
+	commands = map[string]string{
+		"curl": "u", "sshpass": "p", "mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "mongo": "p", "mongosh": "p",
+		"mongodump": "p", "redis-cli": "a", "sqlcmd": "P", "osql": "P", "bcp": "P", "ldapsearch": "w", "ldapmodify": "w",
+		"ldapadd": "w", "zip": "P", "unzip": "P", "7z": "p", "smbclient": "U", "login": "p",
+	}
+
+	// attached are those whose flag has the password directly after it.
+	attached = map[string]string{"mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "7z": "p"}
+
+	// linkWords stand between the name of a secret and the secret in a sentence.
+	linkWords = set(`is was to as becomes equals be ist lautet`)
+)

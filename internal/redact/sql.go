@@ -1,0 +1,280 @@
+package redact
+
+import "strings"
+
+// maxSQLDepth bounds statements within literals of statements.
+const maxSQLDepth = 6
+
+// sqlVerbs are what makes a text worth reading as SQL.
+var sqlVerbs = newTrigger(strings.Fields(`select insert update delete values create alter identified execute exec copy merge where grant options crypt( declare
+	set call returning`))
+
+func looksLikeSQL(s string) bool {
+	return strings.ContainsAny(s, "'\"$") && sqlVerbs.in(s)
+}
+
+// sqlSpans finds literals in SQL that are secrets by where they stand. It reads
+// tokens, no grammar: what it is given need not parse.
+func (r *Redactor) sqlSpans(s string) []span {
+	q := sqlScanner{r: r}
+	q.scan(s, 0, 0)
+	return q.spans
+}
+
+// A sqlScanner knows, at each literal, what came before it in its statement.
+type sqlScanner struct {
+	r     *Redactor
+	spans []span
+
+	parameter int     // $n, ? and %s so far; the highest n
+	bound     columns // those that are secret, from 0
+
+	statement
+}
+
+// A statement is what has been read of one.
+type statement struct {
+	secret   bool    // a literal here belongs to the name of a secret
+	awaits   bool    // … after the next "=": SET PASSWORD FOR x = '…'
+	ident    string  // the last identifier, as sqlWord has it
+	named    bool    // the last token is the name of a secret
+	keyword  string  // the last word, if only blanks came since
+	op       byte    // the last sign, if only blanks came since
+	last     span    // the last literal, if only "=" or AS came since
+	columns  columns // of the list in parentheses that was read last
+	values   bool    // VALUES was read
+	told     bool    // a literal named a secret, for a column that holds names
+	pending  []span  // literals of columns that hold values
+	frames   []frame // the parentheses that are open, outermost first
+	tooDeep  int     // parentheses that are open beyond maxFrames
+	bottom   frame   // outside of any parentheses
+	lastName bool    // the last identifier is a column that holds names
+}
+
+// columns is a set of positions, the first 256.
+type columns [4]uint64
+
+func (c *columns) add(i int) {
+	if i < 256 {
+		c[i>>6] |= 1 << (i & 63)
+	}
+}
+
+func (c *columns) has(i int) bool { return i < 256 && c[i>>6]&(1<<(i&63)) != 0 }
+
+const maxFrames = 64
+
+// A frame is what is known of one pair of parentheses.
+type frame struct {
+	arg      int     // commas so far
+	args     uint8   // arguments that are secret, of a function
+	all      bool    // every literal is secret: token IN (…)
+	byColumn bool    // literals stand for the columns of the statement
+	pairs    bool    // literals may be names and values in turn
+	telling  bool    // the last literal names a secret
+	names    columns // arguments that are names of secrets
+}
+
+func (q *sqlScanner) top() *frame {
+	if n := len(q.frames); n > 0 {
+		return &q.frames[n-1]
+	}
+	return &q.bottom
+}
+
+func (q *sqlScanner) scan(s string, base, depth int) {
+	q.statement = statement{}
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case isSpace(c):
+			i++
+		case strings.HasPrefix(s[i:], "--"):
+			i = lineEnd(s, i)
+		case strings.HasPrefix(s[i:], "/*"):
+			n := strings.Index(s[i+2:], "*/")
+			if n < 0 {
+				return
+			}
+			i += n + 4
+		case c == '?', c == '%' && strings.HasPrefix(s[i:], "%s"), c == '$' && i+1 < len(s) && isDigit(s[i+1]):
+			i = q.placeholder(s, i)
+		case c == '$' && !q.secret:
+			if start, _, _, ok := dollarQuoted(s[:min(len(s), i+80)], i); ok {
+				i = start // the body is read like what surrounds it
+			} else {
+				i++
+			}
+		case c == '\'' || c == '$' || isPrefixOfLiteral(s, i):
+			i = q.literal(s, i, base, depth)
+		case isAlnum(c) || c == '_' || c == '"' || c == '`' || c == '@' || c >= 0x80:
+			i = q.word(s, i, base)
+		default:
+			q.sign(c)
+			i++
+		}
+	}
+}
+
+func lineEnd(s string, i int) int {
+	if n := strings.IndexByte(s[i:], '\n'); n >= 0 {
+		return i + n
+	}
+	return len(s)
+}
+
+// isPrefixOfLiteral reports whether E'…', N'…', X'…', B'…' or U&'…' begins.
+func isPrefixOfLiteral(s string, i int) bool {
+	if i > 0 && word.has(s[i-1]) || strings.IndexByte("eEnNxXbBuU", s[i]) < 0 {
+		return false
+	}
+	return strings.HasPrefix(s[i+1:], "'") || strings.HasPrefix(s[i+1:], "&'")
+}
+
+// literal judges the literal at i.
+func (q *sqlScanner) literal(s string, i, base, depth int) int {
+	start, stop, after, ok := literal(s, i)
+	if !ok {
+		return i + 1
+	}
+	f := q.top()
+	content := s[start:stop]
+	op := q.op
+	q.op, q.keyword = 0, ""
+	sp := span{base + start, base + stop, "sql"}
+	byPosition := f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.has(f.arg)
+	if q.secret || f.all || byPosition || f.pairs && f.telling {
+		f.telling = false
+		q.take(content, sp)
+		return after
+	}
+	named := stop-start <= 64 && q.r.kindOf(content) != plain
+	switch {
+	case named && (op == '>' || op == '['): // data->>'password'
+		q.secret = true
+	case named && q.lastName:
+		q.told = true
+		for _, p := range q.pending {
+			q.take(s[p.start-base:p.end-base], p)
+		}
+	case valueFields[q.ident] && f.args == 0:
+		if q.told {
+			q.take(content, sp)
+			return after
+		}
+		if len(q.pending) < 16 {
+			q.pending = append(q.pending, sp)
+		}
+	}
+	f.telling = named
+	q.last = sp
+	if sqlVerbs.in(content) {
+		q.nested(content, base+start, depth)
+	}
+	return after
+}
+
+// placeholder notes whether the parameter at i stands where a secret does.
+func (q *sqlScanner) placeholder(s string, i int) int {
+	n, end := q.parameter, i+1
+	if s[i] == '$' {
+		n = 0
+		for ; end < len(s) && isDigit(s[end]) && n < 1000; end++ {
+			n = n*10 + int(s[end]-'0')
+		}
+		n--
+	}
+	f := q.top()
+	if n >= 0 && (q.secret || f.all || f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.has(f.arg)) {
+		q.bound.add(n)
+	}
+	q.parameter = max(q.parameter, n+1)
+	q.op, q.keyword = 0, ""
+	return end
+}
+
+// nested reads a literal that may hold statements.
+func (q *sqlScanner) nested(content string, base, depth int) {
+	if depth == maxSQLDepth {
+		q.spans = append(q.spans, span{base, base + len(content), "sql"})
+		return
+	}
+	outer := q.statement
+	q.scan(content, base, depth+1)
+	q.statement = outer
+}
+
+func (q *sqlScanner) take(content string, sp span) {
+	if content != "" && content != Mark && (len(content) > len(Mark)*2 || strings.Trim(content, "*") != "") {
+		q.spans = append(q.spans, sp)
+	}
+}
+
+// sign judges a character that is part of no word and no literal.
+func (q *sqlScanner) sign(c byte) {
+	switch c {
+	case ';':
+		q.statement = statement{frames: q.frames[:0], pending: q.pending[:0]}
+	case '(':
+		q.open()
+	case ')':
+		q.close()
+	case ',':
+		f := q.top()
+		f.arg++
+		q.secret, q.last, q.ident, q.lastName = false, span{}, "", false
+	case '=':
+		if q.awaits {
+			q.awaits, q.secret = false, true
+		}
+	}
+	q.op, q.keyword, q.named = c, "", false
+	if c != '=' {
+		q.last = span{}
+	}
+}
+
+func (q *sqlScanner) open() {
+	if len(q.frames) == maxFrames {
+		q.tooDeep++
+		return
+	}
+	var f frame
+	outer := q.top()
+	switch {
+	case q.keyword != "" && functions[q.keyword] != 0:
+		f.args = functions[q.keyword]
+		q.secret = false
+	case q.keyword != "" && builders[q.keyword]:
+		f.pairs = true
+	case q.values && len(q.frames) == 0:
+		f.byColumn, f.pairs = true, true
+	case q.columns != columns{} && (q.op == '=' || q.keyword == "row" || q.keyword == "in"):
+		f.byColumn, q.secret = true, false
+	}
+	if q.named {
+		q.secret = false // api_keys (name, …): a table
+	}
+	f.all = outer.all || q.secret && f.args == 0
+	if outer.args&(1<<min(outer.arg, 7)) != 0 && f.args == 0 && q.keyword != "gen_salt" {
+		f.all = true
+	}
+	q.frames = append(q.frames, f)
+	q.keyword, q.ident = "", ""
+}
+
+func (q *sqlScanner) close() {
+	if q.tooDeep > 0 {
+		q.tooDeep--
+		return
+	}
+	n := len(q.frames)
+	if n == 0 {
+		return
+	}
+	f := q.frames[n-1]
+	q.frames = q.frames[:n-1]
+	if f.names != (columns{}) && !f.byColumn {
+		q.columns = f.names
+	}
+}

@@ -1,0 +1,168 @@
+package redact
+
+import (
+	"maps"
+	"strings"
+)
+
+// word judges the keyword or identifier at i.
+func (q *sqlScanner) word(s string, i, base int) int {
+	end, name := i, ""
+	if c := s[i]; c == '"' || c == '`' {
+		start, stop, after, ok := literal(s, i)
+		if !ok {
+			return i + 1
+		}
+		if q.secret && c == '"' { // in MySQL it is a literal
+			q.take(s[start:stop], span{base + start, base + stop, "sql"})
+			return after
+		}
+		end, name = after, s[start:min(stop, start+64)]
+	} else {
+		for end < len(s) && (isAlnum(s[end]) || s[end] == '_' || s[end] == '@' || s[end] == '#' || s[end] >= 0x80) {
+			end++
+		}
+		name = s[i:end]
+	}
+	lower := sqlWord(name)
+	before := q.keyword
+	q.named = false
+	if q.keyword = lower; lower != "row" {
+		q.op = 0
+	}
+	if isDigit(name0(name)) {
+		return end
+	}
+	q.judge(s, end, lower, name, before)
+	return end
+}
+
+func name0(name string) byte {
+	if name == "" {
+		return 0
+	}
+	return name[0]
+}
+
+// judge says what a word means for the literals that follow it.
+func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
+	last := q.last
+	if lower == "as" {
+		return
+	}
+	q.last = span{}
+	switch lower {
+	case "values":
+		q.values, q.secret = true, false
+		return
+	case "select":
+		if q.columns != (columns{}) {
+			f := q.top()
+			f.byColumn, f.arg = true, 0
+		}
+		q.secret = false
+		return
+	case "from":
+		q.top().byColumn = false
+		q.secret = q.secret && before == "distinct"
+		return
+	case "is":
+		next := strings.ToLower(strings.TrimLeft(s[end:min(len(s), end+24)], " \t\n"))
+		q.secret = q.secret && (strings.HasPrefix(next, "distinct") || strings.HasPrefix(next, "not distinct"))
+		return
+	case "for":
+		q.awaits, q.secret = q.secret, false
+		return
+	case "identified":
+		q.secret = true
+		return
+	case "authorization": // a role, not a header
+		q.secret = false
+		return
+	}
+	if q.secret && through[lower] {
+		return
+	}
+	k := q.r.kindOf(name)
+	if q.secret && k == plain && strings.HasPrefix(s[end:], "(") && functions[lower] == 0 {
+		return // token = lower('…')
+	}
+	q.secret, q.named = k != plain, k != plain
+	q.ident = lower
+	q.lastName = nameFields[lower]
+	if k == plain {
+		return
+	}
+	f := q.top()
+	if !f.byColumn {
+		f.names.add(f.arg)
+	}
+	if last.end > 0 {
+		q.spans = append(q.spans, last) // '…' = token, '…' AS token
+	}
+}
+
+// sqlWord returns a word that this package knows, in lower case; "?" if it
+// does not.
+func sqlWord(name string) string {
+	var folded [24]byte
+	if len(name) > len(folded) {
+		return "?"
+	}
+	for i := range len(name) {
+		folded[i] = name[i]
+		if isUpper(name[i]) {
+			folded[i] |= 0x20
+		}
+	}
+	if known, ok := sqlWords[string(folded[:len(name)])]; ok {
+		return known
+	}
+	return "?"
+}
+
+// sqlWords are the words that sqlScanner asks for.
+var sqlWords = knownWords()
+
+func knownWords() map[string]string {
+	all := set2(`as values select from is for identified authorization distinct row in gen_salt`)
+	for _, more := range []map[string]bool{through, builders, nameFields, valueFields} {
+		maps.Copy(all, more)
+	}
+	for name := range functions {
+		all[name] = true
+	}
+	words := make(map[string]string, len(all))
+	for w := range all {
+		words[w] = w
+	}
+	return words
+}
+
+var (
+	// through are words that may stand between a name and its literal.
+	through = set(`in like ilike any all some array not between similar to by with distinct collate row constant default escape null
+		text varchar char character varying nvarchar nchar string bytea cast binary hashed unencrypted encrypted
+		as is using value old_password`)
+
+	// functions are those with secret arguments, and which: bit n for the nth.
+	functions = map[string]uint8{
+		"crypt": 1, "pgp_sym_encrypt": 3, "pgp_sym_decrypt": 2, "pgp_sym_encrypt_bytea": 3, "pgp_sym_decrypt_bytea": 2,
+		"pgp_pub_decrypt": 6, "pgp_pub_decrypt_bytea": 6, "encrypt": 3, "decrypt": 2, "encrypt_iv": 3, "decrypt_iv": 2, "hmac": 2,
+		"aes_encrypt": 3, "aes_decrypt": 2, "des_encrypt": 3, "des_decrypt": 2, "encryptbypassphrase": 3, "decryptbypassphrase": 1,
+		"password": 1, "old_password": 1, "create_secret": 1, "create_aws_credentials": 7, "sign": 2, "verify": 3,
+		"encode_jwt": 6, "pwdencrypt": 1, "pwdcompare": 1,
+	}
+
+	// builders are functions whose arguments are names and values in turn.
+	builders = set2(`jsonb_build_object json_build_object json_object jsonb_object hstore set_config jsonb_set map map_from_entries`)
+)
+
+// set2 makes a set of words as they are written.
+func set2(text string) map[string]bool {
+	s := make(map[string]bool)
+	for _, w := range strings.Fields(text) {
+		s[w] = true
+	}
+	return s
+}

@@ -1,0 +1,62 @@
+package redact
+
+import "strings"
+
+// table takes out the columns of a text with separators (CSV, TSV) that its
+// first line names as secrets.
+func (sc *scanner) table() {
+	s := sc.s
+	head := strings.IndexByte(s[:min(len(s), 1024)], '\n')
+	if head <= 0 {
+		return
+	}
+	line := strings.TrimSuffix(s[:head], "\r")
+	for _, sep := range []byte{',', '\t', ';', '|'} {
+		if n := strings.Count(line, string(sep)); n > 0 {
+			if secrets := sc.r.headings(strings.Split(line, string(sep))); secrets != (columns{}) {
+				sc.rows(head+1, sep, n, secrets)
+			}
+			return
+		}
+	}
+}
+
+// headings returns which columns are secret. What is no list of names has
+// none.
+func (r *Redactor) headings(names []string) (c columns) {
+	for i, name := range names {
+		name = strings.Trim(name, "\"' \t")
+		if len(name) > 64 || strings.ContainsAny(name, "=:(){}") {
+			return columns{}
+		}
+		if r.kindOf(name) != plain {
+			c.add(i)
+		}
+	}
+	return c
+}
+
+func (sc *scanner) rows(at int, sep byte, seps int, secrets columns) {
+	s := sc.s
+	for at < len(s) {
+		end := lineEnd(s, at)
+		if strings.Count(s[at:end], string(sep)) < seps {
+			at = end + 1
+			continue
+		}
+		for column := 0; at < end; column++ {
+			stop := at
+			if _, _, after, ok := literal(s[:end], at); ok {
+				stop = after
+			}
+			for stop < end && s[stop] != sep {
+				stop++
+			}
+			if field := strings.TrimRight(s[at:stop], "\r"); secrets.has(column) && !isHarmless(strings.Trim(field, `"`), secret) {
+				sc.add(at, at+len(field), "table")
+			}
+			at = stop + 1
+		}
+		at = end + 1
+	}
+}
