@@ -12,7 +12,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 IMAGE ?= hookpolicy:$(VERSION)
 TOOL := go tool -modfile=hack/tools/go.mod
+HELM := -modfile=hack/tools/helm/go.mod helm
 FUZZTIME ?= 10s
+# Kubernetes' API server and Helm to test with, built from their modules.
+WITH_KUBE := assets="$$(hack/kube/build.sh)" && helm="$$(go tool -n $(HELM))" && \
+	HOOKPOLICY_KUBE=required KUBEBUILDER_ASSETS="$$assets" HOOKPOLICY_HELM="$$helm"
 
 ##@ Use
 
@@ -27,19 +31,20 @@ demo: ## Run the main job: decide real calls over a real socket and verify their
 	go run ./cmd/hookpolicy demo
 
 .PHONY: build
-build: ## Build bin/hookpolicy, statically linked.
+build: ## Build bin/hookpolicy and bin/manager, statically linked.
 	go build -ldflags '$(LDFLAGS) -linkmode external -extldflags "-static"' -o bin/hookpolicy ./cmd/hookpolicy
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager
 
 .PHONY: image
 image: build ## Assemble the container image into dist/hookpolicy.tar, without an engine.
 	mkdir -p dist
-	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go run . -o ../../dist/hookpolicy.tar -t $(IMAGE) -entrypoint /hookpolicy ../../bin/hookpolicy:/hookpolicy
+	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go run . -o ../../dist/hookpolicy.tar -t $(IMAGE) -entrypoint /hookpolicy ../../bin/hookpolicy:/hookpolicy ../../bin/manager:/manager
 
 ##@ Check
 
 .PHONY: test
-test: ## Run all tests, with the race detector.
-	go test -race ./...
+test: ## Run all tests, with the race detector, on a real Kubernetes API server.
+	$(WITH_KUBE) go test -race ./...
 	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go vet ./...
 
 .PHONY: fuzz
@@ -50,6 +55,10 @@ fuzz: ## Run every fuzz target for FUZZTIME each (default 10s).
 bench: ## Measure, print ratios beside the budgets and write docs/performance.md.
 	go run ./hack/bench
 
+.PHONY: scale
+scale: ## Measure with 1,000 and 10,000 policies on a real API server and write docs/scale.md.
+	$(WITH_KUBE) go test ./test/kube -run '^TestScale$$' -scale 1000,10000 -timeout 60m -v
+
 .PHONY: lint
 lint: ## Lint the code.
 	$(TOOL) golangci-lint run ./...
@@ -57,10 +66,17 @@ lint: ## Lint the code.
 .PHONY: verify
 verify: generate docs ## Prove that formatting, modules and generated files are current.
 	go mod tidy -diff
+	for m in hack/kube hack/tools/helm hack/mkimage; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
 	go fix -diff ./...
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
 	git diff --exit-code
 	test -z "$$(git ls-files --others --exclude-standard)"
+
+.PHONY: chart
+chart: ## Lint the Helm chart and write it to dist/.
+	go tool $(HELM) lint --strict charts/hookpolicy
+	mkdir -p dist
+	go tool $(HELM) package charts/hookpolicy -d dist
 
 ##@ Change
 

@@ -13,6 +13,8 @@ const Group = "hookpolicy.dev"
 const (
 	KindHookPolicy        = "HookPolicy"
 	KindClusterHookPolicy = "ClusterHookPolicy"
+	KindDecisionService   = "DecisionService"
+	KindDecisionReplica   = "DecisionReplica"
 )
 
 var (
@@ -30,6 +32,8 @@ func addKnownTypes(s *runtime.Scheme) error {
 	s.AddKnownTypes(SchemeGroupVersion,
 		&HookPolicy{}, &HookPolicyList{},
 		&ClusterHookPolicy{}, &ClusterHookPolicyList{},
+		&DecisionService{}, &DecisionServiceList{},
+		&DecisionReplica{}, &DecisionReplicaList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil

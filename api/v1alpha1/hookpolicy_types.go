@@ -46,6 +46,11 @@ type HookPolicySpec struct {
 	// +optional
 	Agents Agents `json:"agents,omitzero"`
 
+	// decisionServiceRef names the DecisionService of this namespace that decides.
+	// Omitted: the cluster's default one. Standalone, there is only one.
+	// +optional
+	DecisionServiceRef *DecisionServiceRef `json:"decisionServiceRef,omitempty"`
+
 	// unlistedTools answers a call of a tool that no hook names.
 	// +optional
 	// +kubebuilder:default=Allow
@@ -67,6 +72,15 @@ type HookPolicySpec struct {
 	// audit are the settings of the policy's audit chain.
 	// +optional
 	Audit Audit `json:"audit,omitzero"`
+}
+
+// DecisionServiceRef names a DecisionService in the policy's namespace.
+type DecisionServiceRef struct {
+	// name of the DecisionService.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
 }
 
 // Agents selects callers in the policy's namespace.

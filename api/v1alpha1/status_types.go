@@ -25,6 +25,10 @@ const (
 	// ReasonRootNotVisible: the decision service is to resolve paths beneath a
 	// root that it cannot see.
 	ReasonRootNotVisible = "RootNotVisible"
+	// ReasonServiceNotFound: the policy names a DecisionService that is not there.
+	ReasonServiceNotFound = "ServiceNotFound"
+	// ReasonNotAllowed: the DecisionService takes no policies of this namespace.
+	ReasonNotAllowed = "NotAllowed"
 )
 
 // The reasons of ConditionProgrammed.
@@ -51,6 +55,12 @@ type PolicyStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// digest names what the observed generation means once it is compiled. The
+	// replicas compile it themselves and come to the same.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest,omitempty"`
 
 	// conditions are the latest observations: Accepted, Programmed, Conflicted.
 	// +optional

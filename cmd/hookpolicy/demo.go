@@ -79,7 +79,7 @@ func runDemo(ctx context.Context, out io.Writer, keep string) (err error) {
 	go func() { ended <- s.run(serving) }()
 
 	d := &demo{out: out, dir: dir, people: admin.NewClient(c.adminSocket)}
-	walkErr := d.walk(ctx, "http://"+s.addr(), policy)
+	walkErr := d.walk(ctx, "http://"+s.addr())
 	stop()
 	if err := errors.Join(walkErr, <-ended); err != nil {
 		return err
@@ -100,7 +100,7 @@ func demoDir(keep string) (dir string, cleanup func() error, err error) {
 }
 
 // walk makes the calls and checks that each is answered as the text says.
-func (d *demo) walk(ctx context.Context, url, policy string) error {
+func (d *demo) walk(ctx context.Context, url string) error {
 	client, err := decisionv1.New(url, decisionv1.Options{})
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)

@@ -73,6 +73,7 @@ it was changed.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		newServeCommand(),
+		newAskCommand(),
 		newCheckCommand(),
 		newDemoCommand(),
 		newAuditCommand(),

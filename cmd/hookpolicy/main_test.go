@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hookpolicy/hookpolicy/internal/kubetest"
 )
 
 // asProgram makes the test binary be the program: tests start real processes
@@ -22,8 +24,11 @@ func TestMain(m *testing.M) {
 		defer stop()
 		os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	os.Exit(cluster.Run(m))
 }
+
+// cluster is the API server of the tests that need one.
+var cluster kubetest.Shared
 
 // program is a command that runs the program as a process of its own.
 func program(t *testing.T, args ...string) *exec.Cmd {

@@ -89,8 +89,14 @@ func (p *process) follow(stderr io.Reader, ready chan<- string) {
 		p.log.Write(append(lines.Bytes(), '\n'))
 		p.mu.Unlock()
 		var entry struct{ Msg, Address string }
-		if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == "Decision service is ready" {
+		if json.Unmarshal(lines.Bytes(), &entry) != nil {
+			continue
+		}
+		switch entry.Msg {
+		case "Decision service is ready":
 			ready <- "http://" + entry.Address
+		case "Decision service is listening":
+			ready <- "https://" + entry.Address
 		}
 	}
 }

@@ -3,7 +3,12 @@
 // cluster enforces.
 package crd
 
-import _ "embed"
+import "embed"
+
+// Bases holds every definition, a file each.
+//
+//go:embed bases/*.yaml
+var Bases embed.FS
 
 // HookPolicies is the definition of HookPolicy, in YAML.
 //

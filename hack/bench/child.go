@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -39,7 +38,7 @@ func childFlags(flags *flag.FlagSet) *child {
 	return c
 }
 
-func (c *child) run(ctx context.Context, _ io.Writer) error {
+func (c *child) run(ctx context.Context) error {
 	switch c.role {
 	case roleEcho:
 		return echo(ctx, c.pad)

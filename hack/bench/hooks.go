@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +25,7 @@ import (
 // hookSpan is how long one benchmark of a hook runs in a round.
 const hookSpan = 120 * time.Millisecond
 
-// A case is one benchmark of a hook or a yardstick.
+// A hookCase is one benchmark of a hook or a yardstick.
 type hookCase struct {
 	name string
 	run  func(b *testing.B)
@@ -149,7 +147,7 @@ func constructors(c *sqlclass.Classifier) chain.Constructors {
 
 // chainOf builds the chain of a policy with one hook.
 func chainOf(ctx context.Context, hook string, c chain.Constructors) (*chain.Chain, error) {
-	text := "apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\nmetadata: {name: p, namespace: n}\nspec: {hooks: [{name: h, " + hook + "}]}\n"
+	text := "apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\nmetadata: {name: one-hook, namespace: customer-a}\nspec: {hooks: [{name: h, " + hook + "}]}\n"
 	set, _, err := policy.Load(ctx, map[string][]byte{"policy": []byte(text)})
 	if err != nil {
 		return nil, fmt.Errorf("compile a policy: %w", err)
@@ -173,20 +171,6 @@ func benchmarkParse(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// policyText is a policy file of so many tenants, each with the policy of the
-// quick start, the first in its namespace.
-func policyText(n int) (string, error) {
-	sample, err := os.ReadFile(quickstart)
-	if err != nil {
-		return "", fmt.Errorf("read the policy: %w", err)
-	}
-	texts := []string{string(sample)}
-	for i := range n - 1 {
-		texts = append(texts, strings.ReplaceAll(string(sample), "customer-a", "tenant-"+strconv.Itoa(i)))
-	}
-	return strings.Join(slices.Clip(texts), "\n---\n"), nil
 }
 
 // setBenchTime says how long a benchmark runs. The testing package takes it

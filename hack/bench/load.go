@@ -31,6 +31,7 @@ type load struct {
 	cpu time.Duration
 }
 
+// errAnswer ends the run: what is measured must be what was meant.
 var errAnswer = errors.New("the answer is not the one that is measured")
 
 // A generator sends requests: it keeps the number of the last.

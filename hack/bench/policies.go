@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/approval"
@@ -37,6 +39,20 @@ func (b *bench) policies(ctx context.Context) error {
 		return err
 	}
 	return b.weighPolicy(ctx, text)
+}
+
+// policyText is a policy file of so many tenants, each with the policy of the
+// quick start, the first in its namespace.
+func policyText(n int) (string, error) {
+	sample, err := os.ReadFile(quickstart)
+	if err != nil {
+		return "", fmt.Errorf("read the policy: %w", err)
+	}
+	texts := []string{string(sample)}
+	for i := range n - 1 {
+		texts = append(texts, strings.ReplaceAll(string(sample), "customer-a", "tenant-"+strconv.Itoa(i)))
+	}
+	return strings.Join(texts, "\n---\n"), nil
 }
 
 func (b *bench) comparePolicies(ctx context.Context, file string) (err error) {

@@ -138,3 +138,15 @@ func residentBytes(pid int) int64 {
 	kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 10, 64)
 	return kib << 10
 }
+
+// loadAverage is how many processes wanted to run in the last minute; 0 where
+// the system does not tell.
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
+}

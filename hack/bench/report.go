@@ -29,6 +29,7 @@ type report struct {
 	durableTable [][]string
 	hookTable    [][]string
 	moreTable    [][]string
+	busy         float64 // other processes that wanted to run when the run began
 }
 
 func (r *report) row(x row) { r.rows = append(r.rows, x) }
@@ -51,6 +52,9 @@ func (r *report) unmeasured() {
 func (r *report) markdown() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "`make bench`, %s, %s/%s, %d processors, shared by the server, the load and the disk.\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	if r.busy >= 0.5 {
+		fmt.Fprintf(&w, "Other work ran meanwhile: %.1f processes when the run began. Take times, tails and whatever waits for the disk with care.\n\n", r.busy)
+	}
 	w.WriteString("| what | budget | measured | met |\n| --- | --- | --- | --- |\n")
 	for _, x := range r.rows {
 		measured, met := x.measured, "**no**"

@@ -43,7 +43,7 @@ func (b *bench) verify(ctx context.Context) error {
 		}
 	}
 	b.report.row(row{
-		what:     fmt.Sprintf("`audit verify` against SHA-256 of the same bytes (%s, one processor)", mebi(int64(len(text)))),
+		what:     fmt.Sprintf("`audit verify` against SHA-256 of the same bytes (%s, hashed by one processor)", mebi(int64(len(text)))),
 		budget:   "≥ 0.5",
 		measured: fmt.Sprintf("%s (the command, strict); %s strict, %s hashes and order alone, in process", ratio(median(command)), ratio(median(strict)), ratio(median(only))),
 		met:      median(command) >= 0.5,

@@ -52,6 +52,16 @@ type Hook interface {
 	Decide(ctx context.Context, call *Call) (Decision, error)
 }
 
+// A PromptHook is a Hook that says of itself that it never waits: it does no
+// I/O, and the size of a call bounds its work. It is run without a goroutine of
+// its own, which costs more than most hooks do, and its context has a deadline
+// that ends nothing by itself. A hook that could hang must not say so: nothing
+// could give up on it.
+type PromptHook interface {
+	Hook
+	Prompt() bool
+}
+
 // HookFunc adapts a function to a Hook.
 type HookFunc func(ctx context.Context, call *Call) (Decision, error)
 

@@ -181,7 +181,8 @@ func buildSegment(s *plan.Segment, constructors Constructors) (*segment, error) 
 			errs = append(errs, fmt.Errorf("policy %s, hook %s: %w", s.Source.Tenant(), h.Name, err))
 			continue
 		}
-		seg.steps = append(seg.steps, &step{segment: s, hook: h, impl: impl})
+		prompt, _ := impl.(PromptHook)
+		seg.steps = append(seg.steps, &step{segment: s, hook: h, impl: impl, prompt: prompt != nil && prompt.Prompt()})
 		for _, t := range h.Tools {
 			seg.named[t] = true
 		}

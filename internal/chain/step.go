@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 )
@@ -24,6 +25,7 @@ type step struct {
 	segment *plan.Segment
 	hook    *plan.Hook
 	impl    Hook
+	prompt  bool // see PromptHook
 	stuck   atomic.Int32
 }
 
@@ -57,6 +59,9 @@ func (st *step) decide(ctx context.Context, call *Call, r *Result) Decision {
 // run gives the hook its time and no more. The hook runs in a goroutine of its
 // own, since nothing can interrupt one that does not look at its context.
 func (st *step) run(ctx context.Context, call *Call) (Decision, *Failure) {
+	if st.prompt {
+		return st.runHere(ctx, call)
+	}
 	if st.stuck.Load() >= maxStuck {
 		return nil, &Failure{Cause: "overloaded", Err: errStuck}
 	}
@@ -90,6 +95,36 @@ func (st *step) run(ctx context.Context, call *Call) (Decision, *Failure) {
 		}
 		return nil, &Failure{Cause: "timeout", Err: ctx.Err()}
 	}
+}
+
+// runHere runs a hook that never waits. Its time-out holds all the same: the
+// hook can see when its time is over, and what it decides later does not count.
+func (st *step) runHere(ctx context.Context, call *Call) (Decision, *Failure) {
+	end := time.Now().Add(st.hook.Timeout())
+	d, f := st.call(deadlineContext{ctx, end}, call.clone())
+	switch {
+	case f != nil:
+		return nil, f
+	case ctx.Err() != nil:
+		return nil, &Failure{Cause: "timeout", Err: ctx.Err()}
+	case time.Now().After(end):
+		return nil, &Failure{Cause: "timeout", Err: context.DeadlineExceeded}
+	}
+	return d, nil
+}
+
+// A deadlineContext tells a deadline and keeps no timer for it: whoever needs to
+// be woken makes a context with that deadline of its own.
+type deadlineContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c deadlineContext) Deadline() (time.Time, bool) {
+	if d, ok := c.Context.Deadline(); ok && d.Before(c.deadline) {
+		return d, true
+	}
+	return c.deadline, true
 }
 
 func (st *step) call(ctx context.Context, call *Call) (d Decision, f *Failure) {

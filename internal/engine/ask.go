@@ -159,6 +159,7 @@ func (e *Engine) await(ctx context.Context, a *attempt, held *approval.Approval,
 		v = e.judge(ctx, next)
 	case approval.Rejected:
 		v = denied(CodeApprovalRejected, "a person refused this call; find another way")
+	default: // whatever else ended it, nobody approved
 	}
 	if v.approval == nil {
 		v.approval = &now
@@ -201,6 +202,7 @@ func wireApproval(a *approval.Approval, now time.Time) *decisionv1.Approval {
 		w.ConfirmArgs = approval.ConfirmArgs(a.ID)
 	case decisionv1.Approved:
 		w.ConfirmArgs, w.ExpiresAt = approval.ConfirmArgs(a.ID), a.UseBy().UTC()
+	default: // nothing will confirm it any more
 	}
 	return w
 }

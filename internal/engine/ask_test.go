@@ -142,14 +142,16 @@ func TestAWaitingRequestIsAnsweredWhenAPersonDecides(t *testing.T) {
 		want decisionv1.Decision
 		code string
 	}{
-		"approved": {func(t *testing.T, h *harness, id string) { h.approve(t, id) }, decisionv1.Allow, ""},
+		"approved": {func(t *testing.T, h *harness, id string) { t.Helper(); h.approve(t, id) }, decisionv1.Allow, ""},
 		"refused": {func(t *testing.T, h *harness, id string) {
+			t.Helper()
 			if _, err := h.Desk().Vote(t.Context(), id, approval.Vote{User: "alice", Via: "test"}); err != nil {
 				t.Error(err)
 			}
 		}, decisionv1.Deny, engine.CodeApprovalRejected},
 		"timed out": {func(*testing.T, *harness, string) { time.Sleep(2 * time.Minute) }, decisionv1.Deny, engine.CodeApprovalTimeout},
 		"policy changed to one that denies": {func(t *testing.T, h *harness, _ string) {
+			t.Helper()
 			set := team(func(s *plan.Segment) { s.UnlistedTools = plan.VerdictDeny; s.Hooks[0].Tools = []string{"other"} })
 			if err := h.SetPolicies(t.Context(), set); err != nil {
 				t.Error(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"time"
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/audit"
@@ -14,10 +13,6 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
-
-// recordTimeout is how long a decision waits for its record. Whoever waits
-// longer is denied; the record may still come.
-const recordTimeout = 10 * time.Second
 
 func sameArgs(a *attempt) bool { return strictjson.Equal(a.call.Args, a.result.Args) }
 
@@ -43,7 +38,7 @@ func (e *Engine) conclude(ctx context.Context, a *attempt, v verdict) *decisionv
 		}
 	}
 	resp := &decisionv1.Response{
-		CallID: a.callID(), Decision: decisionv1.Decision(v.effect), Args: args, Policy: a.policy(),
+		CallID: a.callID(), Decision: decisionv1.Decision(v.effect), Args: args, Policy: a.bound.wire,
 	}
 	if err == nil {
 		resp.Audit = wireReceipt(receipt)
@@ -78,6 +73,9 @@ func answerArgs(a *attempt, v verdict) (json.RawMessage, error) {
 	if v.effect != chain.EffectAllow && v.effect != chain.EffectRewrite {
 		return nil, nil
 	}
+	if v.effect == chain.EffectAllow && len(a.call.Args) == len(a.req.Args) {
+		return a.canonicalArgs() // nothing was changed, and no consent taken off
+	}
 	b, err := strictjson.Append(make([]byte, 0, 256), a.result.Args)
 	if err != nil {
 		return nil, fmt.Errorf("write the arguments: %w", err)
@@ -88,9 +86,7 @@ func answerArgs(a *attempt, v verdict) (json.RawMessage, error) {
 // append makes a record durable, whether or not the client is still there:
 // every attempt is recorded.
 func (e *Engine) append(ctx context.Context, tenant string, rec *audit.Record) (audit.Receipt, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	receipt, err := e.recorder.Append(ctx, tenant, rec)
+	receipt, err := e.recorder.Append(context.WithoutCancel(ctx), tenant, rec)
 	if err != nil {
 		e.metrics.auditFailures.Inc()
 		return receipt, fmt.Errorf("append to the audit chain: %w", err)
@@ -102,17 +98,9 @@ func (e *Engine) append(ctx context.Context, tenant string, rec *audit.Record) (
 func (e *Engine) unrecorded(a *attempt) *decisionv1.Response {
 	e.metrics.decisions.WithLabelValues(string(chain.EffectDeny), CodeAuditUnavailable).Inc()
 	return &decisionv1.Response{
-		CallID: a.callID(), Decision: decisionv1.Deny, Policy: a.policy(),
+		CallID: a.callID(), Decision: decisionv1.Deny, Policy: a.bound.wire,
 		Reason: &decisionv1.Reason{Code: CodeAuditUnavailable, Message: "the decision cannot be recorded"},
 	}
-}
-
-func (a *attempt) policy() *decisionv1.Policy {
-	p := &decisionv1.Policy{Digest: a.bound.chain.Digest()}
-	if s := a.bound.segment; s != nil {
-		p.Namespace, p.Name, p.Generation = s.Source.Namespace, s.Source.Name, s.Source.Generation
-	}
-	return p
 }
 
 // onFailure is the tenant's word on what happens without a record.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,6 +24,9 @@ type attempt struct {
 	consent approval.Consent // what the caller said of an approval
 	result  *chain.Result
 	call    *chain.Call
+	// canonical is the request's arguments in canonical form, once somebody
+	// has asked for it.
+	canonical []byte
 }
 
 // A verdict is what an attempt comes to, before it is recorded.
@@ -59,12 +63,16 @@ func (e *Engine) bind(ctx context.Context, a *attempt) *decisionv1.Response {
 	if r == nil {
 		return e.refuseCall(ctx, a, CodePolicyInvalid, "the decision service has no policy yet")
 	}
-	b, governed := r.lookup(a.caller)
-	if !governed && e.unmatched != plan.VerdictAllow {
-		return e.refuseCall(ctx, a, CodeNoPolicy, "no policy governs this caller")
+	b, refusal := r.lookup(a.caller)
+	switch {
+	case refusal == "" || refusal == CodeNoPolicy && e.unmatched == plan.VerdictAllow:
+		a.bound = b
+		return nil
+	case refusal == CodeNoPolicy:
+		return e.refuseCall(ctx, a, refusal, "no policy governs this caller")
+	default:
+		return e.refuseCall(ctx, a, refusal, "the policy of this caller is not decided here")
 	}
-	a.bound = b
-	return nil
 }
 
 // refuseCall denies a call that no tenant's chain is for.
@@ -82,7 +90,7 @@ func (e *Engine) refuseCall(ctx context.Context, a *attempt, code, message strin
 
 // decideOnce answers the retries of one call id like the first attempt.
 func (e *Engine) decideOnce(ctx context.Context, a *attempt) *decisionv1.Response {
-	content, err := contentOf(a.req)
+	content, err := a.contentOf()
 	if err != nil {
 		return e.conclude(ctx, a, denied(CodeRedactionFailed, "the call cannot be recorded"))
 	}
@@ -95,10 +103,12 @@ func (e *Engine) decideOnce(ctx context.Context, a *attempt) *decisionv1.Respons
 		if earlier.content != content {
 			return e.conclude(ctx, a, denied(CodeIDReused, "the call id was used for another call"))
 		}
-		select {
-		case <-earlier.done:
-		case <-ctx.Done():
-			return e.conclude(ctx, a, denied(CodeCancelled, "the call was given up"))
+		if earlier.done != nil {
+			select {
+			case <-earlier.done:
+			case <-ctx.Done():
+				return e.conclude(ctx, a, denied(CodeCancelled, "the call was given up"))
+			}
 		}
 		if earlier.response != nil {
 			return e.repeat(ctx, a, earlier.response)
@@ -163,8 +173,7 @@ func settles(resp *decisionv1.Response) bool {
 
 // judge runs the chain and turns its questions into what people have said.
 func (e *Engine) judge(ctx context.Context, a *attempt) verdict {
-	if err := a.bound.announce(ctx, e.recorder); err != nil {
-		e.metrics.auditFailures.Inc()
+	if err := e.announce(ctx, a.bound); err != nil {
 		e.log.LogAttrs(ctx, slog.LevelError, "Policy could not be recorded", slog.String("policy", a.bound.policy), slog.Any("error", err))
 		if a.bound.onFailure() != plan.VerdictAllow {
 			return denied(CodeAuditUnavailable, "the decision cannot be recorded")
@@ -194,7 +203,7 @@ func (e *Engine) judge(ctx context.Context, a *attempt) verdict {
 func (e *Engine) report(ctx context.Context, a *attempt) {
 	failures := a.result.Failures
 	if w := a.result.Would; w != nil {
-		failures = append(failures[:len(failures):len(failures)], w.Failures...)
+		failures = slices.Concat(failures, w.Failures)
 	}
 	for _, f := range failures {
 		e.metrics.hookFailures.WithLabelValues(f.Cause, strconv.FormatBool(f.Ignored)).Inc()

@@ -87,6 +87,12 @@ func TestCallersThatNoPolicyGoverns(t *testing.T) {
 			t.Errorf("records %+v", r)
 		}
 	})
+	for _, refusal := range []string{plan.RefusalElsewhere, plan.RefusalInvalid} {
+		t.Run("whose policy is not decided here: "+refusal, func(t *testing.T) {
+			h := start(t, team(func(s *plan.Segment) { s.Refusal, s.Hooks[0].Kind = refusal, "unheard-of" }))
+			expect(t, h.ask(t, do("allow")), decisionv1.Deny, refusal)
+		})
+	}
 	t.Run("cannot use another service account's policy", func(t *testing.T) {
 		h := start(t, team(func(s *plan.Segment) { s.ServiceAccounts = []string{"other"} }))
 		expect(t, h.ask(t, do("allow")), decisionv1.Deny, engine.CodeNoPolicy)

@@ -42,7 +42,8 @@ const (
 	CodeOutcomeRepeated     = "outcome.repeated"
 )
 
-// A Recorder is the audit log. Append returns once the record is durable.
+// A Recorder is the audit log. Append returns once the record is durable, or
+// after a time of its own with an error; then the record may still come.
 type Recorder interface {
 	Append(ctx context.Context, tenant string, rec *audit.Record) (audit.Receipt, error)
 	// Commitment is a keyed hash that ties a record to data that is not in it.
@@ -159,6 +160,7 @@ func (e *Engine) Run(ctx context.Context) {
 				return
 			case <-ticker.C:
 				e.recordSuppressed(ctx, e.clock(), false)
+				e.repeats.expire(e.clock())
 			}
 		}
 	})

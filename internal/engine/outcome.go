@@ -40,7 +40,7 @@ func (r *recents) add(hash string, d *recent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.younger == nil || len(r.younger) >= maxRecents/2 {
-		r.older, r.younger = r.younger, make(map[string]*recent)
+		r.older, r.younger = r.younger, make(map[string]*recent, len(r.younger))
 	}
 	r.younger[hash] = d
 }
@@ -124,8 +124,8 @@ func (e *Engine) outcomeRecord(caller chain.Caller, o decisionv1.Outcome, d *rec
 		if r == nil {
 			return nil, nil
 		}
-		governed := false
-		if b, governed = r.lookup(caller); !governed {
+		refusal := ""
+		if b, refusal = r.lookup(caller); refusal != "" {
 			return nil, nil
 		}
 		rec.Extra = map[string]any{"unverified": true, "claimed": map[string]any{"chain": o.Audit.Chain, "seq": o.Audit.Seq, "hash": o.Audit.Hash}}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
@@ -98,9 +99,9 @@ func (e *Engine) recordArgs(a *attempt, v verdict, rec *audit.Record) (err error
 	}()
 	clean, removed := a.bound.redactor.Args(a.req.Args)
 	rec.Args = clean
-	canonical, err := strictjson.Append(make([]byte, 0, 512), a.req.Args)
+	canonical, err := a.canonicalArgs()
 	if err != nil {
-		return fmt.Errorf("write the arguments: %w", err)
+		return err
 	}
 	rec.ArgsDigest = e.recorder.Commitment(a.bound.tenant, canonical)
 	for _, r := range removed {
@@ -116,6 +117,19 @@ func (e *Engine) recordArgs(a *attempt, v verdict, rec *audit.Record) (err error
 		rec.NewArgs, _ = a.bound.redactor.Args(a.result.Args)
 	}
 	return nil
+}
+
+// canonicalArgs writes the arguments of the request in canonical form, once:
+// its content, its record and its answer all need them. Nobody changes them.
+func (a *attempt) canonicalArgs() ([]byte, error) {
+	if a.canonical == nil {
+		b, err := strictjson.Append(make([]byte, 0, 256), a.req.Args)
+		if err != nil {
+			return nil, fmt.Errorf("write the arguments: %w", err)
+		}
+		a.canonical = slices.Clip(b)
+	}
+	return a.canonical, nil
 }
 
 // hookName is how a record names a hook: a tenant's by its name, a baseline's

@@ -39,18 +39,28 @@ type repeatKey struct {
 type repeat struct {
 	content  [sha256.Size]byte
 	digest   string               // of the chain that decided
-	done     chan struct{}        // closed when the first attempt has ended
+	done     chan struct{}        // closed when the first attempt has ended; nil while nobody waits for that
 	response *decisionv1.Response // nil while running, and when it settled nothing
 	expires  time.Time
 }
 
 // contentOf hashes everything that makes two requests the same call.
-func contentOf(req *Request) ([sha256.Size]byte, error) {
-	resolved := make(map[string]any, len(req.Resolved))
-	for k, v := range req.Resolved {
-		resolved[k] = v
+func (a *attempt) contentOf() ([sha256.Size]byte, error) {
+	args, err := a.canonicalArgs()
+	if err != nil {
+		return [sha256.Size]byte{}, err
 	}
-	b, err := strictjson.Append(nil, []any{req.Tool, req.Args, req.Hints, resolved, req.Session})
+	var resolved any
+	if len(a.req.Resolved) > 0 {
+		texts := make(map[string]any, len(a.req.Resolved))
+		for k, v := range a.req.Resolved {
+			texts[k] = v
+		}
+		resolved = texts
+	}
+	// The arguments are one JSON value, so where they end is not in doubt.
+	var room [1024]byte
+	b, err := strictjson.Append(append(room[:0], args...), []any{a.req.Tool, a.req.Hints, resolved, a.req.Session})
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("write the call in canonical form: %w", err)
 	}
@@ -63,6 +73,9 @@ func (r *repeats) begin(key repeatKey, content [sha256.Size]byte, digest string,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.running[key]; e != nil {
+		if e.done == nil {
+			e.done = make(chan struct{})
+		}
 		return nil, e
 	}
 	for _, generation := range []map[repeatKey]*repeat{r.younger, r.older} {
@@ -75,7 +88,7 @@ func (r *repeats) begin(key repeatKey, content [sha256.Size]byte, digest string,
 	if r.running == nil {
 		r.running = make(map[repeatKey]*repeat)
 	}
-	mine = &repeat{content: content, digest: digest, done: make(chan struct{})}
+	mine = &repeat{content: content, digest: digest}
 	r.running[key] = mine
 	return mine, nil
 }
@@ -87,10 +100,21 @@ func (r *repeats) end(key repeatKey, mine *repeat, settled *decisionv1.Response,
 	delete(r.running, key)
 	if settled != nil {
 		if r.younger == nil || len(r.younger) >= maxRepeats/2 || now.Sub(r.born) >= repeatFor {
-			r.older, r.younger, r.born = r.younger, make(map[repeatKey]*repeat), now
+			r.older, r.younger, r.born = r.younger, make(map[repeatKey]*repeat, len(r.younger)), now
 		}
 		mine.response, mine.expires = settled, now.Add(repeatFor)
 		r.younger[key] = mine
 	}
-	close(mine.done)
+	if mine.done != nil {
+		close(mine.done)
+	}
+}
+
+// expire forgets the answers that no retry gets any more.
+func (r *repeats) expire(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.born) >= repeatFor {
+		r.older, r.younger, r.born = r.younger, nil, now
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
+	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
@@ -19,6 +21,12 @@ type rules struct {
 	set      *plan.Set
 	byTenant map[*plan.Segment]*bound
 	baseline *bound // for callers that no policy governs
+	// refusal, if set, answers every call: a policy of the baseline has no
+	// version that can decide, and nobody passes what the platform asks for.
+	refusal string
+	// builder keeps what the baseline was built into for the next rules: one
+	// edited policy costs one chain.
+	builder *chain.Builder
 }
 
 // bound is what one caller's calls meet: a chain, and the names and settings
@@ -29,6 +37,7 @@ type bound struct {
 	tenant   string // the audit chain that its calls are recorded in
 	policy   string // "namespace/name@generation"
 	segment  *plan.Segment
+	wire     *decisionv1.Policy // how answers name it; nobody changes it
 
 	// announced tells whether the audit chain knows the digest already: its
 	// record precedes the first decision under it.
@@ -37,25 +46,49 @@ type bound struct {
 }
 
 // newRules builds every chain of a set. It reports every policy that cannot be
-// built, and builds nothing then. Chains of old that mean the same are kept.
+// built, and builds nothing then. What old has built of the same segments is
+// kept, and so is what means the same.
 func newRules(set *plan.Set, constructors chain.Constructors, old *rules) (*rules, error) {
 	r := &rules{set: set, byTenant: make(map[*plan.Segment]*bound, len(set.Tenants()))}
-	reusable := old.boundByTenant()
+	same := old != nil && slices.Equal(old.set.Baseline(), set.Baseline())
+	if old != nil {
+		r.builder = old.builder
+	} else {
+		r.builder = chain.NewBuilder(constructors)
+	}
+	var baseline []*plan.Segment
+	for _, seg := range set.Baseline() {
+		if seg.Refusal != "" {
+			r.refusal = seg.Refusal
+			continue
+		}
+		baseline = append(baseline, seg)
+	}
+	reusable := sync.OnceValue(old.boundByTenant)
 	plain := redact.New(nil)
-	builder := chain.NewBuilder(constructors)
 	var errs []error
 	for _, t := range set.Tenants() {
-		p := &plan.Plan{Baseline: set.Baseline(), Tenant: t}
-		b, err := bind(p, t, builder, reusable[t.Source.Tenant()], plain)
+		if t.Refusal != "" {
+			continue // nothing of it is decided here
+		}
+		if same && old.byTenant[t] != nil {
+			r.byTenant[t] = old.byTenant[t]
+			continue
+		}
+		b, err := bind(&plan.Plan{Baseline: baseline, Tenant: t}, t, r.builder, reusable()[t.Source.Tenant()], plain)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		r.byTenant[t] = b
 	}
-	b, err := bind(&plan.Plan{Baseline: set.Baseline()}, nil, builder, reusable[ServiceTenant], plain)
-	errs = append(errs, err)
-	r.baseline = b
+	if same {
+		r.baseline = old.baseline
+	} else {
+		b, err := bind(&plan.Plan{Baseline: baseline}, nil, r.builder, reusable()[ServiceTenant], plain)
+		errs = append(errs, err)
+		r.baseline = b
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -91,33 +124,46 @@ func bind(p *plan.Plan, t *plan.Segment, builder *chain.Builder, old *bound, pla
 	if old != nil && old.policy == b.policy && old.chain.Digest() == p.Digest() {
 		old.mu.Lock()
 		defer old.mu.Unlock()
-		b.chain, b.announced = old.chain, old.announced
+		b.chain, b.announced, b.wire = old.chain, old.announced, old.wire
 		return b, nil
 	}
 	c, err := builder.Build(p)
 	if err != nil {
 		return nil, err
 	}
-	b.chain = c
+	b.chain, b.wire = c, &decisionv1.Policy{Digest: c.Digest()}
+	if t != nil {
+		b.wire.Namespace, b.wire.Name, b.wire.Generation = t.Source.Namespace, t.Source.Name, t.Source.Generation
+	}
 	return b, nil
 }
 
-// lookup returns what governs a caller, and whether a policy of its own does.
-func (r *rules) lookup(caller chain.Caller) (*bound, bool) {
-	if t := r.set.Lookup(caller.Namespace, caller.ServiceAccount); t != nil {
-		return r.byTenant[t], true
+// lookup returns what governs a caller. refusal is the code with which it is
+// denied where no policy governs it here: policy.none, or that of its policy.
+func (r *rules) lookup(caller chain.Caller) (b *bound, refusal string) {
+	t := r.set.Lookup(caller.Namespace, caller.ServiceAccount)
+	switch {
+	case r.refusal != "":
+		return r.baseline, r.refusal
+	case !r.set.Covers(caller.Namespace):
+		return r.baseline, plan.RefusalElsewhere
+	case t == nil:
+		return r.baseline, CodeNoPolicy
+	case t.Refusal != "":
+		return r.baseline, t.Refusal
+	default:
+		return r.byTenant[t], ""
 	}
-	return r.baseline, false
 }
 
 // announce records, once, that the chain's digest is in force.
-func (b *bound) announce(ctx context.Context, rec Recorder) error {
+func (e *Engine) announce(ctx context.Context, b *bound) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.announced {
 		return nil
 	}
-	_, err := rec.Append(ctx, b.tenant, &audit.Record{
+	_, err := e.append(ctx, b.tenant, &audit.Record{
 		Kind: audit.KindPolicy, Policy: b.chain.Digest(), PolicyN: b.policy, Reason: "policy.in_force",
 	})
 	if err != nil {
@@ -127,7 +173,7 @@ func (b *bound) announce(ctx context.Context, rec Recorder) error {
 	return nil
 }
 
-// inForce reports whether a chain digest is one of the set's.
+// digests are those of the chains that are in force.
 func (r *rules) digests() map[string]bool {
 	d := map[string]bool{r.baseline.chain.Digest(): true}
 	for _, b := range r.byTenant {

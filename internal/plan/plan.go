@@ -40,7 +40,19 @@ type Segment struct {
 	Hooks         []Hook    `json:"hooks,omitempty"`
 	Approvals     Approvals `json:"approvals"`
 	Audit         Audit     `json:"audit"`
+
+	// Refusal, if set, is the code with which every call of a governed caller
+	// is denied, because this segment is not decided here: its policy is bound
+	// to another decision service, or never compiled. Nothing else of the
+	// segment counts then.
+	Refusal string `json:"refusal,omitempty"`
 }
+
+// Codes of Segment.Refusal.
+const (
+	RefusalElsewhere = "policy.elsewhere" // another decision service decides for this caller
+	RefusalInvalid   = "policy.invalid"   // the policy has no version that compiles
+)
 
 // IsBaseline reports whether the segment comes from a ClusterHookPolicy.
 func (s *Segment) IsBaseline() bool { return s.Source.Namespace == "" }

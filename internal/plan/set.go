@@ -13,6 +13,7 @@ type Set struct {
 	baseline    []*Segment
 	tenants     []*Segment
 	byNamespace map[string][]*Segment // in order of precedence
+	only        string                // namespace; empty: all of them
 }
 
 // NewSet orders the segments and indexes them by namespace. The slices are
@@ -58,6 +59,18 @@ func compareBool(a, b bool) int {
 	}
 }
 
+// Within returns the same set with the knowledge that it was made from the
+// policies of one namespace: about the callers of others it says nothing.
+func (s *Set) Within(namespace string) *Set {
+	within := *s
+	within.only = namespace
+	return &within
+}
+
+// Covers reports whether the set was made with the policies of a namespace in
+// view, so that a caller without a segment has no policy.
+func (s *Set) Covers(namespace string) bool { return s.only == "" || s.only == namespace }
+
 // Lookup returns the segment that governs a caller, nil if none does.
 func (s *Set) Lookup(namespace, serviceAccount string) *Segment {
 	for _, t := range s.byNamespace[namespace] {
@@ -84,11 +97,17 @@ func (s *Set) Tenants() []*Segment { return s.tenants }
 func (s *Set) Len() int { return len(s.baseline) + len(s.tenants) }
 
 // Digest names the meaning of the whole set.
-func (s *Set) Digest() string {
+func (s *Set) Digest() string { return s.DigestWith((*Segment).Digest) }
+
+// DigestWith is Digest for those who have the digest of each segment already:
+// of thousands of segments, one edit changes one.
+func (s *Set) DigestWith(digestOf func(*Segment) string) string {
 	h := sha256.New()
 	h.Write([]byte(digestVersion + "set\n"))
-	for _, seg := range slices.Concat(s.baseline, s.tenants) {
-		h.Write([]byte(seg.Digest() + "\n"))
+	for _, list := range [][]*Segment{s.baseline, s.tenants} {
+		for _, seg := range list {
+			h.Write([]byte(digestOf(seg) + "\n"))
+		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

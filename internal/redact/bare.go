@@ -2,6 +2,14 @@ package redact
 
 import "strings"
 
+// A bareForm says how values without quotes are written where one stands.
+type bareForm struct {
+	header  bool // to the end of the line, whatever is in it
+	spaces  bool // with spaces: a YAML line, a value of an ADO connection string
+	query   bool // a parameter of a URL
+	percent bool // within percent-encoded text
+}
+
 // bareEnd returns where a value without quotes ends, that begins at p: the
 // name is at i, and v is just after its separator.
 //
@@ -11,38 +19,45 @@ import "strings"
 func (sc *scanner) bareEnd(i, v, p int) int {
 	s := sc.s
 	colon := v > 0 && s[v-1] == ':'
-	header := colon && isHeader(s[i:min(v, i+32)])
-	spaces := header || colon && atLineStart(s, i) || p > v && colon && openedBefore(s, i) || i > 0 && sc.inConnectionString(i, p)
-	query := sc.inQuery(i)
-	percent := v > 2 && s[v-3] == '%'
+	form := bareForm{
+		header:  colon && isHeader(s[i:min(v, i+32)]),
+		spaces:  colon && (atLineStart(s, i) || p > v && openedBefore(s, i)) || i > 0 && sc.inConnectionString(i, p),
+		query:   sc.inQuery(i),
+		percent: v > 2 && s[v-3] == '%',
+	}
 	open := 0 // brackets of the value itself
 	for e := p; e < len(s); e++ {
 		switch c := s[e]; {
-		case c == '\n' || c == '\r':
-			return e
-		case c == '\\':
-			if e+1 < len(s) && endsAtEscape(s, e) {
-				return e
-			}
+		case c == '\\' && !endsAtEscape(s, e):
 			e++
-		case isBlank(c):
-			if !spaces || !header && nameFollows(s, e+1) {
-				return e
-			}
-		case query && (c == '&' || c == '#'), percent && c == '%' && endsAtPercent(s[e:]):
-			return e
-		case c == '{' || c == '(' || c == '[' || c == '<' && e == p:
+		case strings.IndexByte("{([", c) >= 0 || c == '<' && e == p:
 			open++
-		case open > 0 && (c == '}' || c == ')' || c == ']' || c == '>'):
+		case open > 0 && strings.IndexByte("})]>", c) >= 0:
 			open--
-		case header && (c == ',' || c == ';' || c == '&' || c == ')'):
-		case strings.IndexByte("\"'`,;&|)]}<>", c) >= 0:
-			if endsValue(s, e, p) {
-				return e
-			}
+		case form.endsAt(s, e, p):
+			return e
 		}
 	}
 	return len(s)
+}
+
+// endsAt reports whether the value that begins at p ends before e.
+func (f bareForm) endsAt(s string, e, p int) bool {
+	switch c := s[e]; c {
+	case '\n', '\r', '\\':
+		return true
+	case ' ', '\t':
+		return !f.header && (!f.spaces || nameFollows(s, e+1))
+	case '#':
+		return f.query
+	case '%':
+		return f.percent && endsAtPercent(s[e:])
+	case ',', ';', '&', ')':
+		return !f.header && (f.query && c == '&' || endsValue(s, e, p))
+	case '"', '\'', '`', '|', ']', '}', '<', '>':
+		return endsValue(s, e, p)
+	}
+	return false
 }
 
 func isHeader(s string) bool {
@@ -89,6 +104,9 @@ func (sc *scanner) inConnectionString(i, p int) bool {
 // endsAtEscape reports whether the backslash at e is an escape of the text
 // around the value: a quote of escaped JSON, or a line's end.
 func endsAtEscape(s string, e int) bool {
+	if e+1 == len(s) {
+		return false
+	}
 	switch s[e+1] {
 	case '"', '\'', '\\':
 		q := e

@@ -24,7 +24,7 @@ func (w *walker) beside(obj map[string]any) beside {
 			}
 			b.secrets = b.secrets || name == "kind" && v == "Secret"
 			b.aws = b.aws || len(v) >= 20 && len(v) < 64 && isAWSKey(v)
-			if b.width == 0 && w.r.told(v) && looksLikeSQL(v) {
+			if b.width == 0 && w.r.told(v) && sqlVerbs.in(v) {
 				b.columns, b.width = w.r.parameters(v)
 			}
 		case []any:

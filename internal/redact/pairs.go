@@ -121,40 +121,68 @@ func (sc *scanner) value(i, v int, k kind) int {
 	if start, stop, after, ok := literal(s, p); ok {
 		return sc.take(i, start, stop, after, k)
 	}
-	if strings.HasPrefix(s[p:], "%22") || strings.HasPrefix(s[p:], "%27") {
-		p += 3
-	}
-	switch c := s[p]; {
-	case c == '\n' || c == '\r':
-		if next := nextLine(s, i, p); next > 0 && s[v-1] == ':' {
-			stop := blockEnd(s, i, next)
-			return sc.take(i, next, stop, stop, k)
+	switch s[p] {
+	case '\n', '\r':
+		return sc.below(i, v, p, k)
+	case '[', '{', '(':
+		if next, ok := sc.bracketed(p, k, quotedName); ok {
+			return next
 		}
-		return 0
-	case c == '(' && p+1 < len(s) && isQuote(s[p+1]):
-		stop := balanced(s, p)
-		sc.add(p, stop, "pair")
-		return stop
-	case (c == '[' || c == '{' && quotedName) && !strings.HasPrefix(s[p:], Mark):
-		if k == count && !strings.ContainsAny(s[p:min(len(s), p+16)], `"'`) {
-			return 0
+	case '|', '>':
+		if start := blockScalar(s, i, p); start > 0 {
+			stop := blockEnd(s, i, start)
+			return sc.take(i, start, stop, stop, secret)
 		}
-		stop := balanced(s, p)
-		sc.add(p, stop, "pair")
-		return stop
-	case c == '|' || c == '>':
-		if stop := blockScalar(s, i, p); stop > 0 {
-			return sc.take(i, stop, blockEnd(s, i, stop), blockEnd(s, i, stop), secret)
+	case '%':
+		if strings.HasPrefix(s[p:], "%22") || strings.HasPrefix(s[p:], "%27") {
+			p += 3
 		}
 	}
+	return sc.bare(i, v, p, k)
+}
+
+// bare takes out a value without quotes.
+func (sc *scanner) bare(i, v, p int, k kind) int {
+	s := sc.s
 	stop := sc.bareEnd(i, v, p)
-	if typeWords[strings.ToLower(strings.TrimRight(s[p:stop], " \t"))] || stop == p {
+	if stop == p || stop-p < 24 && typeWords[strings.ToLower(strings.TrimRight(s[p:stop], " \t"))] {
 		return sc.typed(i, stop, k)
 	}
 	if isCall(s, p, stop) {
 		return 0
 	}
+	if stop < len(s) && stop-p < 16 && isHeaderOfCredentials(s[i:min(v, i+32)]) && schemes[strings.ToLower(s[p:stop])] {
+		_, stop = nextWord(s, stop) // authorization=Bearer …
+	}
 	return sc.take(i, p, stop, stop, k)
+}
+
+// below takes out the value of a YAML key that stands on the lines below it.
+func (sc *scanner) below(i, v, p int, k kind) int {
+	s := sc.s
+	start := nextLine(s, i, p)
+	if start == 0 || s[v-1] != ':' {
+		return 0
+	}
+	stop := blockEnd(s, i, start)
+	if s[start] == '-' {
+		stop = listEnd(s, start)
+	}
+	return sc.take(i, start, stop, stop, k)
+}
+
+// bracketed takes out a list, an object of JSON or a tuple.
+func (sc *scanner) bracketed(p int, k kind, quotedName bool) (next int, ok bool) {
+	s := sc.s
+	if strings.HasPrefix(s[p:], Mark) || s[p] == '{' && !quotedName || s[p] == '(' && (p+1 == len(s) || !isQuote(s[p+1])) {
+		return 0, false
+	}
+	if k == count && !strings.ContainsAny(s[p:min(len(s), p+16)], `"'`) {
+		return 0, true // numbers
+	}
+	stop := balanced(s, p)
+	sc.add(p, stop, "pair")
+	return stop, true
 }
 
 // typed takes out the value of a declaration that names a type first.

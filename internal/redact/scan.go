@@ -130,6 +130,9 @@ func (sc *scanner) word(i, end int) int {
 	if next := sc.element(i, end); next > 0 {
 		return next
 	}
+	if next := sc.attachedUser(i, end); next > 0 {
+		return next
+	}
 	if v, ok := sc.separator(i, end); ok {
 		return sc.pair(i, end, v)
 	}

@@ -10,42 +10,50 @@ import (
 // names a secret.
 func (sc *scanner) element(i, end int) int {
 	s := sc.s
-	if i > 1 && s[i-1] == '<' && word.has(s[i-2]) { // a type parameter
+	if i == 0 || end == len(s) {
 		return 0
 	}
-	if i == 0 || s[i-1] != '<' && s[i-1] != ':' || end == len(s) || s[end] != '>' && !isBlank(s[end]) {
-		return 0
+	if strings.HasSuffix(s[:i], "&lt;") && strings.HasPrefix(s[end:], "&gt;") && sc.r.kindOf(s[i:end]) != plain {
+		start := end + len("&gt;")
+		stop := indexFrom(s, start, "&")
+		return sc.take(i, start, stop, stop, secret)
 	}
-	if s[i-1] == ':' { // a namespace
-		ns := i - 1
-		for ns > 0 && i-ns < 32 && slug.has(s[ns-1]) {
-			ns--
-		}
-		if ns == 0 || s[ns-1] != '<' {
-			return 0
-		}
+	if !opensTag(s, i) || s[end] != '>' && !isBlank(s[end]) {
+		return 0
 	}
 	gt := strings.IndexByte(s[end:min(len(s), end+256)], '>')
 	if gt < 0 || strings.IndexByte(s[end:end+gt], '<') >= 0 || sc.r.kindOf(s[i:end]) == plain {
 		return 0
 	}
 	start := end + gt + 1
-	stop := start
 	if strings.HasPrefix(s[start:], "<![CDATA[") {
 		start += len("<![CDATA[")
-		stop = len(s)
-		if n := strings.Index(s[start:], "]]>"); n >= 0 {
-			stop = start + n
-		}
-	} else {
-		for stop < len(s) && s[stop] != '<' {
-			stop++
-		}
-		if !strings.HasPrefix(s[stop:], "</") && stop < len(s) {
-			return 0
-		}
+		stop := indexFrom(s, start, "]]>")
+		return sc.take(i, start, stop, stop, secret)
+	}
+	stop := indexFrom(s, start, "<")
+	if stop < len(s) && !strings.HasPrefix(s[stop:], "</") {
+		return 0 // other elements are in it: they have names of their own
 	}
 	return sc.take(i, start, stop, stop, secret)
+}
+
+// opensTag reports whether "<", and maybe a namespace, stands before i; in
+// code, where a type parameter would, it does not.
+func opensTag(s string, i int) bool {
+	if s[i-1] == ':' {
+		for i--; i > 0 && slug.has(s[i-1]); i-- {
+		}
+	}
+	return i > 0 && s[i-1] == '<' && (i == 1 || !word.has(s[i-2]))
+}
+
+// indexFrom returns where sub is from i on: the end of the text, if nowhere.
+func indexFrom(s string, i int, sub string) int {
+	if n := strings.Index(s[i:], sub); n >= 0 {
+		return i + n
+	}
+	return len(s)
 }
 
 // spoken judges a word with no separator after it: flags of commands, schemes
@@ -81,40 +89,48 @@ func (sc *scanner) spoken(i, end int) int {
 // call (setPassword("…")), or what a sentence says the secret is.
 func (sc *scanner) told(i, end, p int, k kind) int {
 	s := sc.s
-	strict := k == secret && strings.Contains(strings.ToLower(s[i:end]), "pass")
 	if s[p] == '(' {
 		if start, stop, after, ok := literal(s, p+1); ok && sets(s[i:end]) {
 			return sc.take(i, start, stop, after, k)
 		}
 		return 0
 	}
-	for p < len(s) && isBlank(s[p]) {
-		p++
-	}
-	if !strict && p < len(s) && s[p] >= utf8.RuneSelf {
+	password := k == secret && strings.Contains(strings.ToLower(s[i:end]), "pass")
+	p = skipBlank(s, p)
+	if p == len(s) || !password && s[p] >= utf8.RuneSelf {
 		return 0
 	}
-	if start, stop, after, ok := literal(s, p); ok && p > end && (strict || isQuote(s[p]) || s[p] == '\\') {
-		if strict || isRandom(s[start:min(stop, start+maxHarmless)], 8) || k == secret && isUpper(s[i]) && isUpper(s[end-1]) {
-			return sc.take(i, start, stop, after, k)
+	if password || isQuote(s[p]) || s[p] == '\\' {
+		if start, stop, after, ok := literal(s, p); ok {
+			capitals := k == secret && isUpper(s[i]) && isUpper(s[end-1]) // a keyword of SQL
+			if password || capitals || isRandom(s[start:min(stop, start+maxHarmless)], 8) {
+				return sc.take(i, start, stop, after, k)
+			}
+			return 0
 		}
-		return 0
 	}
-	least := 16
-	if strict {
+	return sc.sentence(i, end, p, k, password)
+}
+
+// sentence takes out the word of a sentence, at p or after "is", that looks
+// like the secret which was named before.
+func (sc *scanner) sentence(i, end, p int, k kind, password bool) int {
+	s := sc.s
+	least := 16 // characters, of something that looks made up
+	if password || k == secret && strings.IndexByte(s[i:end], '_') > 0 {
 		least = 6
 	}
+	sure := k == secret && hasLogin(s, i)
 	start, stop := nextWord(s, p)
 	if link := s[start:min(stop, start+16)]; link != "IS" && linkWords[strings.ToLower(link)] {
-		least = 4
 		if start, stop, after, ok := literal(s, skipBlank(s, stop)); ok {
 			return sc.take(i, start, stop, after, k)
 		}
+		least = 4
 		start, stop = nextWord(s, stop)
-	} else if k == secret && hasLogin(s, i) {
-		least = 1
+		sure = stop-start >= least && isNumber(s[start:stop])
 	}
-	if stop-start > maxHarmless || isRandom(s[start:stop], least) || least == 1 && start < stop {
+	if start < stop && (sure || stop-start > maxHarmless || isRandom(s[start:stop], least)) {
 		return sc.take(i, start, stop, stop, k)
 	}
 	return 0
@@ -213,6 +229,16 @@ func (sc *scanner) flag(i, end int) int {
 	return sc.take(i, start, stop, after, k)
 }
 
+// attachedUser takes the password out of curl's -uuser:password.
+func (sc *scanner) attachedUser(i, end int) int {
+	s := sc.s
+	if sc.command != "curl" || s[i] != 'u' || i == 0 || s[i-1] != '-' || end == len(s) || s[end] != ':' {
+		return 0
+	}
+	start, stop, after := argument(s, i+1)
+	return sc.userPassword(start, stop, after)
+}
+
 // shortFlag knows the one-letter flags that some commands take a password by.
 func (sc *scanner) shortFlag(i, end int) int {
 	s := sc.s
@@ -277,7 +303,7 @@ func nextWord(s string, p int) (start, stop int) {
 	for stop < len(s) && !isSpace(s[stop]) && !isQuote(s[stop]) && s[stop] != '\\' {
 		stop++
 	}
-	for stop > start && strings.IndexByte(".,;:!?)]}>", s[stop-1]) >= 0 {
+	for stop > start && strings.IndexByte(".,;:!?)]}>", s[stop-1]) >= 0 && s[start:stop] != Mark {
 		stop--
 	}
 	return start, stop

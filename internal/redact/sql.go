@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxSQLDepth bounds statements within literals of statements.
 const maxSQLDepth = 6
@@ -35,6 +38,7 @@ type sqlScanner struct {
 // A statement is what has been read of one.
 type statement struct {
 	secret   bool    // a literal here belongs to the name of a secret
+	between  bool    // "token BETWEEN '…' AND" goes on
 	awaits   bool    // … after the next "=": SET PASSWORD FOR x = '…'
 	ident    string  // the last identifier, as sqlWord has it
 	named    bool    // the last token is the name of a secret
@@ -72,6 +76,7 @@ type frame struct {
 	byColumn bool    // literals stand for the columns of the statement
 	pairs    bool    // literals may be names and values in turn
 	telling  bool    // the last literal names a secret
+	format   bool    // the arguments of format()
 	names    columns // arguments that are names of secrets
 }
 
@@ -89,31 +94,52 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 		switch {
 		case isSpace(c):
 			i++
-		case strings.HasPrefix(s[i:], "--"):
-			i = lineEnd(s, i)
-		case strings.HasPrefix(s[i:], "/*"):
-			n := strings.Index(s[i+2:], "*/")
-			if n < 0 {
-				return
-			}
-			i += n + 4
-		case c == '?', c == '%' && strings.HasPrefix(s[i:], "%s"), c == '$' && i+1 < len(s) && isDigit(s[i+1]):
+		case (c == '-' || c == '/') && commentEnd(s, i) > i:
+			i = commentEnd(s, i)
+		case isPlaceholderOfSQL(s, i):
 			i = q.placeholder(s, i)
 		case c == '$' && !q.secret:
-			if start, _, _, ok := dollarQuoted(s[:min(len(s), i+80)], i); ok {
-				i = start // the body is read like what surrounds it
-			} else {
-				i++
-			}
+			i = dollarTagEnd(s, i) // the body is read like what surrounds it
 		case c == '\'' || c == '$' || isPrefixOfLiteral(s, i):
 			i = q.literal(s, i, base, depth)
-		case isAlnum(c) || c == '_' || c == '"' || c == '`' || c == '@' || c >= 0x80:
+		case word.has(c) || c == '"' || c == '`' || c == '@' || c >= utf8.RuneSelf:
 			i = q.word(s, i, base)
 		default:
 			q.sign(c)
 			i++
 		}
 	}
+}
+
+// commentEnd returns where the comment at i ends; i, if there is none.
+func commentEnd(s string, i int) int {
+	switch {
+	case strings.HasPrefix(s[i:], "--"):
+		return lineEnd(s, i)
+	case strings.HasPrefix(s[i:], "/*"):
+		return min(len(s), indexFrom(s, i+2, "*/")+2)
+	}
+	return i
+}
+
+func isPlaceholderOfSQL(s string, i int) bool {
+	switch s[i] {
+	case '?':
+		return true
+	case '%':
+		return strings.HasPrefix(s[i:], "%s")
+	case '$':
+		return i+1 < len(s) && isDigit(s[i+1])
+	}
+	return false
+}
+
+// dollarTagEnd returns where the $tag$ at i ends.
+func dollarTagEnd(s string, i int) int {
+	if start, _, _, ok := dollarQuoted(s[:min(len(s), i+80)], i); ok {
+		return start
+	}
+	return i + 1
 }
 
 func lineEnd(s string, i int) int {
@@ -138,41 +164,73 @@ func (q *sqlScanner) literal(s string, i, base, depth int) int {
 		return i + 1
 	}
 	f := q.top()
-	content := s[start:stop]
+	content, sp := s[start:stop], span{base + start, base + stop, "sql"}
 	op := q.op
 	q.op, q.keyword = 0, ""
-	sp := span{base + start, base + stop, "sql"}
-	byPosition := f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.has(f.arg)
-	if q.secret || f.all || byPosition || f.pairs && f.telling {
+	if q.secret || f.all || q.secretArg(f) || f.pairs && f.telling {
 		f.telling = false
 		q.take(content, sp)
 		return after
 	}
-	named := stop-start <= 64 && q.r.kindOf(content) != plain
-	switch {
-	case named && (op == '>' || op == '['): // data->>'password'
-		q.secret = true
-	case named && q.lastName:
-		q.told = true
-		for _, p := range q.pending {
-			q.take(s[p.start-base:p.end-base], p)
-		}
-	case valueFields[q.ident] && f.args == 0:
-		if q.told {
-			q.take(content, sp)
-			return after
-		}
-		if len(q.pending) < 16 {
-			q.pending = append(q.pending, sp)
-		}
+	f.telling = stop-start <= 64 && q.r.kindOf(content) != plain
+	if f.format && f.arg == 0 {
+		f.args = q.r.formatArgs(content)
 	}
-	f.telling = named
+	if q.beside(f, op, sp, content) {
+		return after
+	}
 	q.last = sp
 	if sqlVerbs.in(content) {
 		q.nested(content, base+start, depth)
 	}
 	return after
 }
+
+// beside notes what a literal says of others, and reports whether another one
+// has told of it: data->>'password' = '…', name = 'password' and value = '…'.
+func (q *sqlScanner) beside(f *frame, op byte, sp span, content string) bool {
+	switch {
+	case f.telling && (op == '>' || op == '['):
+		q.secret = true
+	case f.telling && q.lastName:
+		q.told = true
+		q.spans = append(q.spans, q.pending...)
+		q.pending = nil
+	case valueFields[q.ident] && q.told:
+		q.take(content, sp)
+		return true
+	case valueFields[q.ident] && content != "" && content != Mark && len(q.pending) < 16:
+		q.pending = append(q.pending, sp)
+	}
+	return false
+}
+
+// secretArg reports whether the position in a frame is that of a secret.
+func (q *sqlScanner) secretArg(f *frame) bool {
+	return f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.has(f.arg)
+}
+
+// formatArgs returns which arguments of format() stand after the name of a
+// secret in its template: PASSWORD %L.
+func (r *Redactor) formatArgs(template string) (args uint8) {
+	n := 0
+	for i := 0; i+1 < len(template) && n < 7; i++ {
+		if template[i] != '%' {
+			continue
+		}
+		if template[i+1] == '%' {
+			i++
+			continue
+		}
+		n++
+		if before := strings.FieldsFunc(template[max(0, i-64):i], notInName); len(before) > 0 && r.kindOf(before[len(before)-1]) != plain {
+			args |= 1 << n
+		}
+	}
+	return args
+}
+
+func notInName(r rune) bool { return r < 0x80 && !word.has(byte(r)) }
 
 // placeholder notes whether the parameter at i stands where a secret does.
 func (q *sqlScanner) placeholder(s string, i int) int {
@@ -185,7 +243,7 @@ func (q *sqlScanner) placeholder(s string, i int) int {
 		n--
 	}
 	f := q.top()
-	if n >= 0 && (q.secret || f.all || f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.has(f.arg)) {
+	if n >= 0 && (q.secret || f.all || q.secretArg(f)) {
 		q.bound.add(n)
 	}
 	q.parameter = max(q.parameter, n+1)
@@ -214,7 +272,7 @@ func (q *sqlScanner) take(content string, sp span) {
 func (q *sqlScanner) sign(c byte) {
 	switch c {
 	case ';':
-		q.statement = statement{frames: q.frames[:0], pending: q.pending[:0]}
+		q.statement = statement{frames: q.frames[:0]}
 	case '(':
 		q.open()
 	case ')':
@@ -256,9 +314,10 @@ func (q *sqlScanner) open() {
 		q.secret = false // api_keys (name, …): a table
 	}
 	f.all = outer.all || q.secret && f.args == 0
-	if outer.args&(1<<min(outer.arg, 7)) != 0 && f.args == 0 && q.keyword != "gen_salt" {
+	if q.secretArg(outer) && f.args == 0 && q.keyword != "gen_salt" {
 		f.all = true
 	}
+	f.format = q.keyword == "format"
 	q.frames = append(q.frames, f)
 	q.keyword, q.ident = "", ""
 }

@@ -30,18 +30,11 @@ func (q *sqlScanner) word(s string, i, base int) int {
 	if q.keyword = lower; lower != "row" {
 		q.op = 0
 	}
-	if isDigit(name0(name)) {
+	if name == "" || isDigit(name[0]) {
 		return end
 	}
 	q.judge(s, end, lower, name, before)
 	return end
-}
-
-func name0(name string) byte {
-	if name == "" {
-		return 0
-	}
-	return name[0]
 }
 
 // judge says what a word means for the literals that follow it.
@@ -80,9 +73,15 @@ func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
 		q.secret = false
 		return
 	}
-	if q.secret && through[lower] {
+	if q.secret && (through[lower] || lower == "and" && q.between) {
+		q.between = lower == "between"
 		return
 	}
+	q.identifier(s, end, lower, name, last)
+}
+
+// identifier says what the name of a column, a function or the like means.
+func (q *sqlScanner) identifier(s string, end int, lower, name string, last span) {
 	k := q.r.kindOf(name)
 	if q.secret && k == plain && strings.HasPrefix(s[end:], "(") && functions[lower] == 0 {
 		return // token = lower('…')
@@ -125,7 +124,7 @@ func sqlWord(name string) string {
 var sqlWords = knownWords()
 
 func knownWords() map[string]string {
-	all := set2(`as values select from is for identified authorization distinct row in gen_salt`)
+	all := exactly(`as values select from is for identified authorization distinct row in gen_salt and format`)
 	for _, more := range []map[string]bool{through, builders, nameFields, valueFields} {
 		maps.Copy(all, more)
 	}
@@ -155,11 +154,11 @@ var (
 	}
 
 	// builders are functions whose arguments are names and values in turn.
-	builders = set2(`jsonb_build_object json_build_object json_object jsonb_object hstore set_config jsonb_set map map_from_entries`)
+	builders = exactly(`jsonb_build_object json_build_object json_object jsonb_object hstore set_config jsonb_set map map_from_entries`)
 )
 
-// set2 makes a set of words as they are written.
-func set2(text string) map[string]bool {
+// exactly makes a set of words as they are written.
+func exactly(text string) map[string]bool {
 	s := make(map[string]bool)
 	for _, w := range strings.Fields(text) {
 		s[w] = true

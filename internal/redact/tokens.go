@@ -84,7 +84,7 @@ var tokenForms = byFirst(
 	tokenForm{"shippo_live_", hexes, 30, "shippo"}, tokenForm{"shippo_test_", hexes, 30, "shippo"}, tokenForm{"EZAK", alnum, 50, "easypost"},
 	tokenForm{"duffel_live_", dottedSlug, 30, "duffel"}, tokenForm{"rdme_", alnum, 50, "readme"}, tokenForm{"ops_eyJ", base64s, 40, "onepassword"},
 	tokenForm{"AGE-SECRET-KEY-1", upper, 30, "age"}, tokenForm{"p8e-", alnum, 24, "adobe"}, tokenForm{"API-", upper, 26, "octopus"},
-	tokenForm{"sha256~", slug, 40, "openshift"}, tokenForm{"PRIVATE-TOKEN-", slug, 16, "gitlab"},
+	tokenForm{"sha256~", slug, 40, "openshift"},
 )
 
 func byFirst(forms ...tokenForm) (table [128][]tokenForm) {

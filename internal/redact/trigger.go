@@ -113,7 +113,7 @@ func namePatterns() []string {
 
 func signPatterns() []string {
 	patterns := append(namePatterns(), strings.Fields(`basic crypt identified :// begin eyj ewog @tcp( @unix( @( @// curl mysql mariadb redis-cli
-		sqlcmd mongo ldap smbclient zip 7z -u login :aa thin: %70 \u00 &# dblink
+		sqlcmd mongo ldap smbclient zip 7z -u login verify( :aa thin: %70 \u00 &# dblink
 		sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf`)...)
 	for _, forms := range tokenForms {
 		for _, f := range forms {

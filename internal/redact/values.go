@@ -10,49 +10,65 @@ import (
 // prefixes. What is not closed goes to the end of the text. start and stop
 // are those of the content; after is where the text goes on.
 func literal(s string, p int) (start, stop, after int, ok bool) {
+	if p == len(s) {
+		return 0, 0, 0, false
+	}
+	switch c := s[p]; {
+	case c == '$':
+		return dollarQuoted(s, p)
+	case c == '&' || c >= utf8.RuneSelf:
+		if start, stop, after, ok = entityQuoted(s, p); ok {
+			return start, stop, after, true
+		}
+	}
 	q := p
 	for q < len(s) && q-p < 2 && strings.IndexByte("eEnNuUxXbBrRfF&@", s[q]) >= 0 {
 		q++
 	}
-	if q == len(s) {
+	open := q
+	for open < len(s) && s[open] == '\\' {
+		open++
+	}
+	if open == len(s) || !isQuote(s[open]) {
 		return 0, 0, 0, false
 	}
-	if q == p && s[p] == '$' {
-		return dollarQuoted(s, p)
-	}
-	for _, entity := range []string{"&quot;", "&#34;", "&apos;", "&#39;", "“"} {
-		if strings.HasPrefix(s[p:], entity) {
-			start = p + len(entity)
-			closing := strings.ReplaceAll(entity, "“", "”")
-			if n := strings.Index(s[start:], closing); n >= 0 {
-				return start, start + n, start + n + len(closing), true
-			}
-			return start, len(s), len(s), true
-		}
-	}
-	slashes := q
-	for slashes < len(s) && s[slashes] == '\\' {
-		slashes++
-	}
-	if slashes == len(s) || !isQuote(s[slashes]) {
-		return 0, 0, 0, false
-	}
-	quote, run := s[slashes], slashes
+	return quoted(s, open, open-q)
+}
+
+// quoted reads a literal whose opening quote is at open, after so many
+// backslashes.
+func quoted(s string, open, slashes int) (start, stop, after int, ok bool) {
+	quote, run := s[open], open
 	for run < len(s) && s[run] == quote {
 		run++
 	}
-	if n := run - slashes; n == 2 && (run == len(s) || !isAlnum(s[run])) && slashes == q {
-		return run - 1, run - 1, run, true // empty
-	} else if slashes == q && (n == 2 || n >= 4 || n == 3 && quote == '"') {
-		return doubled(s, run, quote, n)
+	if slashes == 0 {
+		switch n := run - open; {
+		case n == 2 && (run == len(s) || !isAlnum(s[run])):
+			return run - 1, run - 1, run, true // empty
+		case n == 2 || n >= 4 || n == 3 && quote == '"':
+			return doubled(s, run, quote, n)
+		}
 	}
-	start = slashes + 1
-	stop = closing(s, start, quote, slashes-q)
+	start = open + 1
+	stop = closing(s, start, quote, slashes)
 	after = stop
 	for after < len(s) && s[after] == '\\' {
 		after++
 	}
 	return start, stop, min(after+1, len(s)), true
+}
+
+// entityQuoted reads a literal in HTML's entities or in typographic quotes.
+func entityQuoted(s string, p int) (start, stop, after int, ok bool) {
+	for _, pair := range [...][2]string{{"&quot;", "&quot;"}, {"&#34;", "&#34;"}, {"&apos;", "&apos;"}, {"&#39;", "&#39;"}, {"“", "”"}} {
+		if strings.HasPrefix(s[p:], pair[0]) {
+			start = p + len(pair[0])
+			stop = indexFrom(s, start, pair[1])
+			return start, stop, min(len(s), stop+len(pair[1])), true
+		}
+	}
+	return 0, 0, 0, false
 }
 
 // doubled reads a literal within a literal: its quotes are n characters each.
@@ -177,10 +193,29 @@ func nextLine(s string, name, p int) int {
 	for q < len(s) && isSpace(s[q]) {
 		q++
 	}
-	if q == len(s) || q-lineStart(s, q) <= name-lineStart(s, name) || s[q] == '-' || s[q] == '#' || nameFollows(s, q) {
+	if q == len(s) || s[q] == '#' || nameFollows(s, q) {
 		return 0
 	}
-	return q
+	indent, of := q-lineStart(s, q), name-lineStart(s, name)
+	if strings.HasPrefix(s[q:], "- ") && indent >= of && !nameFollows(s, q+1) || s[q] != '-' && indent > of {
+		return q
+	}
+	return 0
+}
+
+// listEnd returns where the lines that begin with "-" end.
+func listEnd(s string, at int) int {
+	for {
+		end := lineEnd(s, at)
+		next := end
+		for next < len(s) && isSpace(s[next]) {
+			next++
+		}
+		if next == len(s) || s[next] != '-' {
+			return end
+		}
+		at = next
+	}
 }
 
 // lineStart looks back no further than an indentation can be.
@@ -189,127 +224,4 @@ func lineStart(s string, i int) int {
 		i--
 	}
 	return i
-}
-
-// maxHarmless bounds how much of a text is read for nothing.
-const maxHarmless = 256
-
-// isHarmless reports whether a value, though its name is that of a secret,
-// hides nothing: nothing is there, or a diagnostic, a type, a placeholder.
-func isHarmless(v string, k kind) bool {
-	v = strings.TrimSpace(v)
-	if len(v) > maxHarmless {
-		return false
-	}
-	if strings.Trim(v, "*.•_-x") == "" || strings.HasPrefix(v, Mark) && len(strings.TrimRight(v, `"'.,;:)]}\`)) <= len(Mark) {
-		return true
-	}
-	if k == count && isNumber(v) || k == weak && isNumber(v) && len(v) <= 3 {
-		return true
-	}
-	bare := strings.ToLower(strings.Trim(v, `"'.,;:!()`))
-	if quietWords[bare] || k == weak && schemes[bare] || isPlaceholder(v) {
-		return true
-	}
-	first, _, more := strings.Cut(bare, " ")
-	return more && diagnoses[strings.TrimRight(first, ",:;")]
-}
-
-func isNumber(v string) bool {
-	for i := range len(v) {
-		if !isDigit(v[i]) && strings.IndexByte(".,_kKmM%", v[i]) < 0 {
-			return false
-		}
-	}
-	return v != ""
-}
-
-// isPlaceholder reports whether a value stands for one that comes from
-// elsewhere: $1, ?, :password, %s, ${TOKEN}, {{ token }}, <your token>.
-func isPlaceholder(v string) bool {
-	v = strings.TrimRight(v, ",;)")
-	if v == "" || v == "?" || v == "%s" || v == "%v" || v == "%d" {
-		return true
-	}
-	body := v[1:]
-	last := v[len(v)-1]
-	switch v[0] {
-	case '$':
-		if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "(") {
-			return (last == '}' || last == ')') && !strings.Contains(v, ":-") && len(v) < 80
-		}
-		return isNumber(body) || body != "" && strings.ToUpper(body) == body && onlyLetters(body)
-	case ':', '@':
-		return onlyLetters(body) && strings.ToLower(body) == body || v[0] == '@' && len(body) > 1 && body[0] == 'p' && isNumber(body[1:])
-	case '{':
-		return strings.HasPrefix(v, "{{") && strings.HasSuffix(v, "}}") || last == '}' && onlyLetters(strings.Trim(v, "{}"))
-	case '<':
-		return last == '>' && onlyLetters(strings.Map(hyphenToUnderscore, v[1:len(v)-1]))
-	case '%':
-		return strings.HasPrefix(body, "(") || last == '%' && onlyLetters(strings.Trim(v, "%"))
-	}
-	return isMember(v)
-}
-
-func hyphenToUnderscore(r rune) rune {
-	if r == '-' || r == ' ' || r == '.' {
-		return '_'
-	}
-	return r
-}
-
-func onlyLetters(s string) bool {
-	for i := range len(s) {
-		if !isAlpha(s[i]) && s[i] != '_' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// isMember reports whether a value is the member of an object, in code:
-// config.password.
-func isMember(v string) bool {
-	object, member, ok := strings.Cut(v, ".")
-	return ok && objects[strings.ToLower(object)] && onlyLetters(strings.ReplaceAll(member, ".", "_"))
-}
-
-// isCall reports whether a bare value is a call or an index, in code:
-// getenv("TOKEN"). What is within is judged for itself.
-func isCall(s string, p, stop int) bool {
-	if stop-p > maxHarmless {
-		return false
-	}
-	q := p
-	for q < len(s) && (isAlpha(s[q]) || s[q] == '_' || s[q] == '.') {
-		q++
-	}
-	if q == p || q >= len(s) || s[q] != '(' && s[q] != '[' {
-		return false
-	}
-	shut := byte(')')
-	if s[q] == '[' {
-		shut = ']'
-	}
-	return strings.IndexByte(s[q:min(len(s), stop+64)], shut) > 0
-}
-
-// isRandom reports whether a word looks made up: letters and digits, or signs
-// that words of a language do not have.
-func isRandom(v string, least int) bool {
-	letters, digits, upperInside, signs := 0, 0, 0, 0
-	for i := range len(v) {
-		switch c := v[i]; {
-		case isDigit(c):
-			digits++
-		case isUpper(c) && i > 0:
-			upperInside++
-			letters++
-		case isAlpha(c) || c >= utf8.RuneSelf:
-			letters++
-		case strings.IndexByte("!@#$%^&*+=~", c) >= 0:
-			signs++
-		}
-	}
-	return len(v) >= least && (letters > 0 && digits > 0 || signs > 0 || upperInside > 0 && upperInside < letters-1)
 }

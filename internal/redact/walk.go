@@ -166,7 +166,7 @@ func isSchema(obj map[string]any) bool {
 	return true
 }
 
-var schemaWords = set2(`type description title format minLength maxLength pattern nullable required items properties additionalProperties readOnly writeOnly minimum
+var schemaWords = exactly(`type description title format minLength maxLength pattern nullable required items properties additionalProperties readOnly writeOnly minimum
 	maximum minItems maxItems uniqueItems deprecated`)
 
 func (w *walker) object(at string, obj map[string]any) (map[string]any, bool) {

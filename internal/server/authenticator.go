@@ -79,8 +79,9 @@ func unauthenticated(message string) error {
 	return &engine.RefusedError{Code: CodeUnauthenticated, Message: message}
 }
 
-// bearer returns the token of a request that carries exactly one.
-func bearer(r *http.Request) (string, error) {
+// BearerToken returns the token of a request that carries exactly one. The
+// error is an *engine.RefusedError.
+func BearerToken(r *http.Request) (string, error) {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
 		return "", unauthenticated("a request needs one Authorization header")

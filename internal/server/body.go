@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
@@ -39,8 +38,9 @@ func (p *bufferPool) put(b *[]byte) {
 	p.pool.Put(b)
 }
 
-// readBody reads a request's whole body into buf and returns it. After it the
-// connection has no read deadline: how long the answer takes is the engine's.
+// readBody reads a request's whole body into buf and returns it. The time limit
+// for that ends with the body: net/http lifts it, so how long the answer takes
+// is the engine's.
 func readBody(x *exchange, buf []byte) ([]byte, error) {
 	for _, coding := range x.r.Header["Content-Encoding"] {
 		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
@@ -61,9 +61,6 @@ func readBody(x *exchange, buf []byte) ([]byte, error) {
 	if err != nil {
 		return buf, explainRead(err)
 	}
-	// Kept, the deadline would end the request's context while a hook or a
-	// person takes time. A writer without deadlines has none to lift.
-	_ = x.control().SetReadDeadline(time.Time{})
 	return buf, nil
 }
 

@@ -18,6 +18,8 @@
 //     and is recorded through Engine.Refuse. It closes nothing else. The
 //     status code is 200 for every decision, except 409 when a call id was
 //     used for another call.
+//   - Under /v1/hooks/ and the name of a dialect, all answers are in that
+//     dialect's words and have the status code 200, refusals too.
 //   - A panic is answered with Deny. So is an answer of the engine that is not
 //     one of the four decisions, or an Allow without arguments.
 //   - Everything is bounded: connections, requests in work and event streams,

@@ -29,7 +29,6 @@ func (s *Server) events(x *exchange) error {
 	if x.r.Method == http.MethodHead {
 		return nil
 	}
-	_ = x.control().SetReadDeadline(time.Time{}) // as readBody does
 	beat := time.NewTicker(s.limits.Heartbeat)
 	defer beat.Stop()
 	// The client learns that it is subscribed before anything happens.

@@ -8,6 +8,7 @@ import (
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
+	"github.com/hookpolicy/hookpolicy/internal/server/dialect"
 )
 
 // An exchange is one request on its way to an answer. It is the writer of that
@@ -18,6 +19,8 @@ type exchange struct {
 	caller *chain.Caller // nil until authenticated
 	status int           // 0 until the answer has begun
 	code   string        // of the refusal, if it was one
+	// question is the event of an agent's hook, once it is read.
+	question *dialect.Question
 }
 
 // WriteHeader remembers the status code.
@@ -114,14 +117,18 @@ func (s *Server) refused(x *exchange, err error) {
 		}
 	}
 	h := x.Header()
+	if slices.Contains([]string{CodeTimeout, CodeIncomplete}, r.code) {
+		h["Connection"] = []string{"close"} // what follows on it is not a request
+	}
+	if doc := denyHook(x, resp); doc != nil {
+		x.reply(http.StatusOK, doc)
+		return
+	}
 	switch r.status {
 	case http.StatusUnauthorized:
 		h["Www-Authenticate"] = []string{"Bearer"}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h["Retry-After"] = []string{"1"}
-	}
-	if slices.Contains([]string{CodeTimeout, CodeIncomplete}, r.code) {
-		h["Connection"] = []string{"close"} // what follows on it is not a request
 	}
 	s.answer(x, r.status, resp)
 }

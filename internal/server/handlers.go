@@ -77,7 +77,6 @@ func (s *Server) approval(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	_ = x.control().SetReadDeadline(time.Time{}) // as readBody does
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	if wait > 0 {

@@ -10,6 +10,7 @@ import (
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
+	"github.com/hookpolicy/hookpolicy/internal/server/request"
 )
 
 func TestAQuestionIsReadWhole(t *testing.T) {
@@ -130,7 +131,7 @@ func FuzzDecideDocument(f *testing.F) {
 			}
 			return
 		}
-		if req.Tool == "" || req.Args == nil || len(req.CallID) > maxCallIDBytes || len(req.Session) > maxSessionBytes ||
+		if req.Tool == "" || req.Args == nil || len(req.CallID) > request.MaxCallIDBytes || len(req.Session) > request.MaxSessionBytes ||
 			req.Wait < 0 || req.Wait > decisionv1.MaxWaitSeconds*time.Second {
 			t.Fatalf("took %+v", req)
 		}

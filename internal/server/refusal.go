@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/hookpolicy/hookpolicy/internal/engine"
+	"github.com/hookpolicy/hookpolicy/internal/server/dialect"
+	"github.com/hookpolicy/hookpolicy/internal/server/request"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
 
@@ -18,17 +20,18 @@ const (
 	CodeTimeout     = "request.timeout"
 	CodeIncomplete  = "request.incomplete"
 
-	CodeNotObject   = "request.not_object"
-	CodeJSONRPC     = "request.jsonrpc"
-	CodeCaseVariant = "request.case_variant"
+	CodeNotObject   = request.CodeNotObject
+	CodeJSONRPC     = request.CodeJSONRPC
+	CodeCaseVariant = request.CodeCaseVariant
 
-	CodeTool         = "request.tool"
-	CodeArgs         = "request.args"
-	CodeCallID       = "request.call_id"
-	CodeSession      = "request.session"
-	CodeHints        = "request.hints"
+	CodeTool         = request.CodeTool
+	CodeArgs         = request.CodeArgs
+	CodeCallID       = request.CodeCallID
+	CodeSession      = request.CodeSession
+	CodeHints        = request.CodeHints
 	CodeResolved     = "request.resolved"
 	CodeWait         = "request.wait"
+	CodeAsk          = "request.ask"
 	CodeReceipt      = "request.audit"
 	CodeStatus       = "request.status"
 	CodeResultDigest = "request.result_digest"
@@ -61,6 +64,9 @@ func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
+	if e, ok := errors.AsType[*request.Error](err); ok {
+		return refuse(e.Code, e.Message)
+	}
 	if doc, ok := errors.AsType[*strictjson.Error](err); ok {
 		return refuse(string(doc.Code), doc.Detail)
 	}
@@ -76,7 +82,7 @@ func statusOf(code string) int {
 		return http.StatusUnauthorized
 	case CodeHost, CodeCrossOrigin, engine.CodeNoPolicy:
 		return http.StatusForbidden
-	case CodePath, engine.CodeApprovalUnknown, engine.CodeOutcomeUnknown:
+	case CodePath, dialect.CodeDialect, engine.CodeApprovalUnknown, engine.CodeOutcomeUnknown:
 		return http.StatusNotFound
 	case CodeMethod:
 		return http.StatusMethodNotAllowed

@@ -30,6 +30,7 @@ func (s *Server) table() []route {
 		{decisionv1.PathOutcomes, call(http.MethodPost, s.outcome)},
 		{decisionv1.PathApprovals, call(http.MethodGet, s.approval)},
 		{decisionv1.PathEvents, stream(http.MethodGet, s.events)},
+		{decisionv1.PathHooks, call(http.MethodPost, s.hook)},
 		{decisionv1.PathHealth, withMethod(http.MethodGet, s.health)},
 		{decisionv1.PathReady, withMethod(http.MethodGet, s.ready)},
 		{decisionv1.PathMetrics, withMethod(http.MethodGet, s.showMetrics())},

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -17,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
+	"github.com/hookpolicy/hookpolicy/internal/engine"
 	"github.com/hookpolicy/hookpolicy/internal/server"
 )
 
@@ -95,8 +99,17 @@ func TestTLSSpeaksHTTP2AndNothingOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fakeEngine{}
-	srv := start(t, f, func(c *server.Config) { c.Certificate = certificate })
+	// A person takes longer than a body or a plain answer may.
+	const limit = 50 * time.Millisecond
+	f := &fakeEngine{decideFunc: func(ctx context.Context, _ engine.Request) *decisionv1.Response {
+		person, cancel := context.WithTimeout(ctx, 3*limit)
+		defer cancel()
+		<-person.Done()
+		return &decisionv1.Response{Decision: decisionv1.AskUser, Hook: context.Cause(person).Error()}
+	}}
+	srv := start(t, f, func(c *server.Config) {
+		c.Certificate, c.Limits.BodyTimeout, c.Limits.WriteTimeout = certificate, limit, limit
+	})
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(cert))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
@@ -113,6 +126,13 @@ func TestTLSSpeaksHTTP2AndNothingOld(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 2 || resp.StatusCode != 200 {
 		t.Errorf("answer %s %s", resp.Proto, resp.Status)
+	}
+	doc, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answerOf(t, doc); got.Hook != context.DeadlineExceeded.Error() {
+		t.Errorf("answer %s: the request was given up", doc)
 	}
 	old := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	if conn, err := (&tls.Dialer{Config: old}).DialContext(t.Context(), "tcp", srv.addr); err == nil {

@@ -53,7 +53,7 @@ func NewTokenFile(path string, log *slog.Logger) (*TokenFile, error) {
 
 // Authenticate returns the caller that the request's token belongs to.
 func (t *TokenFile) Authenticate(r *http.Request) (chain.Caller, error) {
-	token, err := bearer(r)
+	token, err := BearerToken(r)
 	if err != nil {
 		return chain.Caller{}, err
 	}

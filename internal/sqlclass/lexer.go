@@ -28,7 +28,7 @@ func precheck(text string) *Report {
 		case l.nesting > maxCommentNesting:
 			return refusal(CodeCommentNesting, "")
 		case l.rescans > maxRescans:
-			return refusal(CodeTooDeep, "")
+			return refusal(CodeOperators, "")
 		}
 	}
 	return nil

@@ -49,6 +49,8 @@ func TestTextsThatCannotBeJudgedAreForbiddenWithACode(t *testing.T) {
 		"33 comments after a backslash and quote": {`SELECT '\' ` + nest(33), sqlclass.CodeCommentNesting},
 		"3,000 levels of operators":               {"SELECT 1" + strings.Repeat("+1", 3000), sqlclass.CodeTooDeep},
 		"3,000 levels of brackets":                {"SELECT ARRAY" + strings.Repeat("[", 3000) + "1" + strings.Repeat("]", 3000), sqlclass.CodeTooDeep},
+		"6,000 signs in a row":                    {"SELECT " + strings.Repeat("-+", 3000) + "1", sqlclass.CodeOperators},
+		"5,000 comments in a row":                 {"SELECT 1" + strings.Repeat("/**/", 5000), sqlclass.CodeOperators},
 		"4,000 levels of operators":               {"SELECT 1" + strings.Repeat("+1", 4000), sqlclass.CodeTooDeep},
 		"a forbidden function after many reads":   {strings.Repeat("SELECT 1;", 3000) + "SELECT 1 x x", sqlclass.CodeUnparseable},
 	} {

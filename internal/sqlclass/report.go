@@ -1,5 +1,7 @@
 package sqlclass
 
+import "sync"
+
 // A Class says how much a statement or a function can do. The zero value is
 // no class; the others are ordered from harmless to refused.
 type Class uint8
@@ -46,7 +48,8 @@ const (
 	CodeNUL            = "sql.nul"             // a NUL would hide what follows it
 	CodeTooLarge       = "sql.too_large"       // more bytes than allowed
 	CodeCommentNesting = "sql.comment_nesting" // comments within comments, too many
-	CodeTooDeep        = "sql.too_deep"        // expressions within expressions, or operators in a row, too many
+	CodeTooDeep        = "sql.too_deep"        // expressions within expressions, too many
+	CodeOperators      = "sql.operators"       // comments or operators in a row, too many
 	CodeUnparseable    = "sql.unparseable"     // no text of the grammar
 	CodeUnclassified   = "sql.unclassified"    // a statement node without a class
 	CodeForbidden      = "sql.forbidden"       // a statement that never runs
@@ -80,6 +83,9 @@ type Report struct {
 	// Functions are the names of the functions called, each once, at most
 	// MaxFacts.
 	Functions []string
+
+	factsOnce sync.Once
+	facts     map[string]any // see Facts
 }
 
 // MaxFacts bounds each list of facts in a report.

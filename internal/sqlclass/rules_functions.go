@@ -2,6 +2,7 @@ package sqlclass
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v5"
 )
@@ -10,6 +11,8 @@ import (
 func nodeRules() map[string]nodeRule {
 	return map[string]nodeRule{
 		"FuncCall":         onNode((*walker).funcCall),
+		"A_Indirection":    onNode((*walker).indirection),
+		"ColumnRef":        onNode((*walker).columnRef),
 		"A_Expr":           onNode(func(w *walker, e *pg.A_Expr) { w.operator(e.Name) }),
 		"SubLink":          onNode(func(w *walker, l *pg.SubLink) { w.operator(l.OperName) }),
 		"SortBy":           onNode(func(w *walker, s *pg.SortBy) { w.operator(s.UseOp) }),
@@ -50,6 +53,35 @@ func (w *walker) funcCall(f *pg.FuncCall) {
 		w.setConfig(f)
 	case e == pure && name == "ts_rewrite" && len(f.Args) == 2: // the form that runs its second argument
 		w.noteFunction(schema, name, sqltext)
+	}
+}
+
+// indirection looks at (value).name: where the value has no such field, the
+// server calls a function of that name on it. Most names are of fields; those
+// of functions that do harm are taken for calls.
+func (w *walker) indirection(i *pg.A_Indirection) {
+	for _, n := range i.Indirection {
+		if name := str(n); name != "" {
+			if e := w.catalog.lookup("", name); e != unknown && e.class() > Read {
+				w.noteFunction("", name, e)
+			}
+		}
+	}
+}
+
+// columnRef looks at alias.name, which is such a call too where the alias is
+// that of a function in FROM. The plain words among the harmful names cannot
+// be called so, and are names of columns elsewhere.
+func (w *walker) columnRef(c *pg.ColumnRef) {
+	if len(c.Fields) < 2 {
+		return
+	}
+	name := str(c.Fields[len(c.Fields)-1])
+	if !strings.Contains(name, "_") {
+		return
+	}
+	if e := w.catalog.lookup("", name); e != unknown && e.class() >= Admin {
+		w.noteFunction("", name, e)
 	}
 }
 

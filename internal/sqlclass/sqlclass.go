@@ -16,7 +16,8 @@
 //   - Reports hold names of objects and kinds of statements. They hold no
 //     literals and no text of the caller's.
 //   - What the text does not show cannot be classed: what views, triggers and
-//     casts to domains do, and what a search_path puts in place of a built-in
+//     casts to domains do, functions of the user's own in attribute notation
+//     (value.name), and what a search_path puts in place of a built-in
 //     function. That needs a database role without rights.
 //
 // The parser is C code that recurses. A stack overflow there would end the
@@ -121,18 +122,37 @@ func (c *Classifier) Classify(ctx context.Context, text string, maxBytes int) (*
 	if r := precheck(text); r != nil {
 		return r, nil
 	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("parse SQL: %w", context.Cause(ctx))
-	}
-	select {
-	case c.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the SQL parser: %w", context.Cause(ctx))
+	if err := c.takeSlot(ctx); err != nil {
+		return nil, err
 	}
 	defer func() { <-c.slots }()
 	r := c.judge(text)
 	c.cache.put(text, r)
 	return r, nil
+}
+
+// takeSlot waits until a parse may begin. The caller's context may tell a
+// deadline that it does not enforce.
+func (c *Classifier) takeSlot(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("parse SQL: %w", context.Cause(ctx))
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the SQL parser: %w", context.Cause(ctx))
+	}
 }
 
 // judge parses and walks a text that passed precheck.

@@ -59,7 +59,7 @@ func Parse(doc []byte) (any, error) {
 	if len(doc) > MaxBytes {
 		return nil, &Error{Code: CodeTooLarge, Offset: MaxBytes, Detail: "document is larger than 1 MiB"}
 	}
-	p := parser{dec: jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true))}
+	p := parser{dec: jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true))}
 	v, err := p.value(0)
 	if err == nil {
 		err = p.end()

@@ -85,8 +85,14 @@ func Append(dst []byte, v any) ([]byte, error) {
 		}
 		return append(dst, ']'), nil
 	case map[string]any:
+		var few [16]string // most objects are small: their names need no heap
+		names := few[:0]
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
 		dst = append(dst, '{')
-		for i, name := range slices.Sorted(maps.Keys(v)) {
+		for i, name := range names {
 			if i > 0 {
 				dst = append(dst, ',')
 			}

@@ -55,7 +55,8 @@ func readDocument(t *testing.T) document {
 func TestTheDocumentHasThePathsThatServerAndClientUse(t *testing.T) {
 	want := map[string]string{
 		v1.PathDecide: "post", v1.PathOutcomes: "post", v1.PathApprovals + "{id}": "get", v1.PathEvents: "get",
-		v1.PathHealth: "get", v1.PathReady: "get", v1.PathMetrics: "get",
+		v1.PathHooks + "{dialect}": "post",
+		v1.PathHealth:              "get", v1.PathReady: "get", v1.PathMetrics: "get",
 	}
 	got := map[string]string{}
 	for path, methods := range readDocument(t).Paths {

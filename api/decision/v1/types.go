@@ -14,6 +14,7 @@ const (
 	PathOutcomes  = "/v1/outcomes"
 	PathApprovals = "/v1/approvals/" // followed by the approval's id
 	PathEvents    = "/v1/events"
+	PathHooks     = "/v1/hooks/" // followed by the dialect's name
 	PathHealth    = "/healthz"
 	PathReady     = "/readyz"
 	PathMetrics   = "/metrics"

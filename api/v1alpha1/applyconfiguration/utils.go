@@ -18,6 +18,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=hookpolicy.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Agents"):
 		return &apiv1alpha1.AgentsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AllowedNamespaces"):
+		return &apiv1alpha1.AllowedNamespacesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Approvals"):
 		return &apiv1alpha1.ApprovalsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalTerms"):
@@ -30,6 +32,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ArgumentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Audit"):
 		return &apiv1alpha1.AuditApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuditVolume"):
+		return &apiv1alpha1.AuditVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterAudit"):
 		return &apiv1alpha1.ClusterAuditApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterHookPolicy"):
@@ -38,8 +42,24 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClusterHookPolicySpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Context"):
 		return &apiv1alpha1.ContextApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DataVolume"):
+		return &apiv1alpha1.DataVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Datum"):
 		return &apiv1alpha1.DatumApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionReplica"):
+		return &apiv1alpha1.DecisionReplicaApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionReplicaSpec"):
+		return &apiv1alpha1.DecisionReplicaSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionReplicaStatus"):
+		return &apiv1alpha1.DecisionReplicaStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionService"):
+		return &apiv1alpha1.DecisionServiceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionServiceRef"):
+		return &apiv1alpha1.DecisionServiceRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionServiceSpec"):
+		return &apiv1alpha1.DecisionServiceSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DecisionServiceStatus"):
+		return &apiv1alpha1.DecisionServiceStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Declarations"):
 		return &apiv1alpha1.DeclarationsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DestructiveSQL"):
@@ -56,10 +76,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PathAllowlistApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PolicyStatus"):
 		return &apiv1alpha1.PolicyStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReachedVersions"):
+		return &apiv1alpha1.ReachedVersionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Redact"):
 		return &apiv1alpha1.RedactApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RejectedPolicy"):
+		return &apiv1alpha1.RejectedPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rewrite"):
 		return &apiv1alpha1.RewriteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServingCertificate"):
+		return &apiv1alpha1.ServingCertificateApplyConfiguration{}
 
 	}
 	return nil

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"runtime"
+	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 )
@@ -22,6 +23,15 @@ type request struct {
 	hash audit.Hash
 	err  error
 	done chan struct{} // nil if nobody waits
+	// patience ends the wait of whoever waits; it comes with the request, since
+	// a timer for each would cost more than the wait.
+	patience *time.Timer
+}
+
+func newRequest() any {
+	r := &request{done: make(chan struct{}, 1), patience: time.NewTimer(time.Hour)}
+	r.patience.Stop()
+	return r
 }
 
 func (r *request) finish(err error) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,17 +18,23 @@ type Options struct {
 	Clock        func() time.Time // default: time.Now
 	MaxQueue     int              // records that wait for the committer; default 4096
 	MaxOpenFiles int              // default 512
-	FS           FS               // default: the directory, in the operating system
+	// AppendTimeout is how long Append waits for its record to become durable;
+	// default 10 s. The record may become so later.
+	AppendTimeout time.Duration
+	FS            FS // default: the directory, in the operating system
 }
 
 // A Log keeps the chains of one directory. It is safe for concurrent use.
 type Log struct {
-	fs       FS
-	lock     io.Closer
-	key      secret
-	replica  string
-	clock    func() time.Time
-	maxFiles int
+	fs   FS
+	lock io.Closer
+	key  secret
+	// tenantKeys are derived from key: *secret by tenant.
+	tenantKeys sync.Map
+	replica    string
+	clock      func() time.Time
+	maxFiles   int
+	timeout    time.Duration
 
 	chainsMu sync.RWMutex
 	chains   map[string]*chain // by tenant
@@ -74,7 +81,8 @@ func open(dir string, o Options) (*Log, error) {
 		written:  make(chan *batch, 1),
 		finished: make(chan struct{}),
 		files:    make(map[*chain]struct{}),
-		requests: sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }},
+		requests: sync.Pool{New: newRequest},
+		timeout:  cmp.Or(o.AppendTimeout, 10*time.Second),
 	}
 	if l.clock == nil {
 		l.clock = time.Now
@@ -142,8 +150,12 @@ func (l *Log) Append(ctx context.Context, tenant string, rec *audit.Record) (aud
 	if err := l.enqueue(r); err != nil {
 		return audit.Receipt{}, err
 	}
+	r.patience.Reset(l.timeout)
 	select {
 	case <-r.done:
+		r.patience.Stop()
+	case <-r.patience.C:
+		return audit.Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, context.DeadlineExceeded)
 	case <-ctx.Done():
 		return audit.Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
 	}
@@ -194,7 +206,12 @@ func (l *Log) enqueue(r *request) error {
 // tenant have equal commitments, and without the log's key nobody can tell by
 // trying what the data were.
 func (l *Log) Commitment(tenant string, data []byte) string {
-	return l.key.commitment(tenant, data)
+	if k, ok := l.tenantKeys.Load(tenant); ok {
+		return k.(*secret).commitment(data)
+	}
+	k := l.key.tenantKey(tenant)
+	l.tenantKeys.Store(tenant, k)
+	return k.commitment(data)
 }
 
 // Close makes durable what was accepted, writes a record of kind shutdown into

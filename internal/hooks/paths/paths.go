@@ -144,6 +144,10 @@ func parseJudged(g plan.Guard) ([]argpath.Path, error) {
 	return judged, errors.Join(errs...)
 }
 
+// Prompt reports whether the hook never waits: only a file system can keep it
+// waiting, and only in mode Service does it look at one.
+func (h *hook) Prompt() bool { return h.mode != plan.ResolveService }
+
 // Decide judges every path of a call.
 func (h *hook) Decide(ctx context.Context, call *chain.Call) (chain.Decision, error) {
 	judged := h.judged[call.Tool]

@@ -85,6 +85,9 @@ func (r *hook) add(a plan.Assignment) error {
 	return nil
 }
 
+// Prompt reports that the hook never waits.
+func (r *hook) Prompt() bool { return true }
+
 // Decide rewrites the call's arguments.
 func (r *hook) Decide(_ context.Context, call *chain.Call) (chain.Decision, error) {
 	args := strictjson.CloneObject(call.Args)

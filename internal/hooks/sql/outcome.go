@@ -144,6 +144,8 @@ func explain(code string) string {
 		return "it is too long; send it in smaller parts"
 	case sqlclass.CodeCommentNesting:
 		return "its comments are nested too deep"
+	case sqlclass.CodeOperators:
+		return "it holds too many comments or operators in a row"
 	case sqlclass.CodeTooDeep:
 		return "its expressions are nested too deep"
 	default:

@@ -68,7 +68,11 @@ type Hook struct {
 	judged     map[string][]argpath.Path // by tool
 }
 
-var _ chain.Hook = (*Hook)(nil)
+var _ chain.PromptHook = (*Hook)(nil)
+
+// Prompt reports that the hook never waits: texts are bounded, and so is what
+// the parser makes of them.
+func (h *Hook) Prompt() bool { return true }
 
 // Decide judges every SQL text of a call. A tool that the hook does not guard
 // passes.

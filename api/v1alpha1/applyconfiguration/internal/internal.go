@@ -32,6 +32,19 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.AllowedNamespaces
+  map:
+    fields:
+    - name: from
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.BindFrom
+      default: Same
+    - name: names
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalTerms
   map:
     fields:
@@ -107,6 +120,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: redact
       type:
         namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Redact
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.AuditVolume
+  map:
+    fields:
+    - name: size
+      type:
+        scalar: string
+      default: 10Gi
+    - name: storageClassName
+      type:
+        scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.BindFrom
+  scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ClusterAudit
   map:
     fields:
@@ -169,6 +194,18 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DataType
   scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DataVolume
+  map:
+    fields:
+    - name: claimName
+      type:
+        scalar: string
+    - name: mountPath
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Datum
   map:
     fields:
@@ -187,6 +224,135 @@ var schemaYAML = typed.YAMLObject(`types:
       default: any
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Decision
   scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionReplica
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionReplicaSpec
+    - name: status
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionReplicaStatus
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionReplicaSpec
+  map:
+    fields:
+    - name: serviceName
+      type:
+        scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionReplicaStatus
+  map:
+    fields:
+    - name: policies
+      type:
+        scalar: numeric
+    - name: reached
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ReachedVersions
+    - name: rejected
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.RejectedPolicy
+          elementRelationship: atomic
+    - name: setDigest
+      type:
+        scalar: string
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionService
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionServiceSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionServiceStatus
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionServiceRef
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionServiceSpec
+  map:
+    fields:
+    - name: allowedNamespaces
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.AllowedNamespaces
+      default: {}
+    - name: audit
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.AuditVolume
+      default: {}
+    - name: dataVolumes
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.DataVolume
+          elementRelationship: associative
+          keys:
+          - name
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 1
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: tls
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ServingCertificate
+    - name: unmatched
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Unmatched
+      default: Deny
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionServiceStatus
+  map:
+    fields:
+    - name: audience
+      type:
+        scalar: string
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: readyReplicas
+      type:
+        scalar: numeric
+    - name: trust
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Trust
+    - name: url
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DestructiveSQL
   map:
     fields:
@@ -280,6 +446,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: context
       type:
         namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Context
+    - name: decisionServiceRef
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionServiceRef
     - name: enforcement
       type:
         namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Enforcement
@@ -350,9 +519,21 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: digest
+      type:
+        scalar: string
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ReachedVersions
+  map:
+    fields:
+    - name: clusterHookPolicies
+      type:
+        scalar: string
+    - name: hookPolicies
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Redact
   map:
     fields:
@@ -362,6 +543,18 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.RejectedPolicy
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Resolve
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Rewrite
@@ -382,7 +575,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ServingCertificate
+  map:
+    fields:
+    - name: secretName
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.StatementClass
+  scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Trust
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.UndeclaredArguments
   scalar: string
@@ -390,6 +591,48 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.UnlistedTools
   scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Unmatched
+  scalar: string
+- name: io.k8s.api.core.v1.ResourceClaim
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: request
+      type:
+        scalar: string
+- name: io.k8s.api.core.v1.ResourceList
+  map:
+    elementType:
+      namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: io.k8s.api.core.v1.ResourceRequirements
+  map:
+    fields:
+    - name: claims
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.ResourceClaim
+          elementRelationship: associative
+          keys:
+          - name
+    - name: limits
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+    - name: requests
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+- name: io.k8s.apimachinery.pkg.api.resource.Quantity
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

@@ -21,6 +21,9 @@ type HookPolicySpecApplyConfiguration struct {
 	// agents selects the callers that the policy governs. Omitted: every
 	// ServiceAccount of the policy's namespace.
 	Agents *AgentsApplyConfiguration `json:"agents,omitempty"`
+	// decisionServiceRef names the DecisionService of this namespace that decides.
+	// Omitted: the cluster's default one. Standalone, there is only one.
+	DecisionServiceRef *DecisionServiceRefApplyConfiguration `json:"decisionServiceRef,omitempty"`
 	// unlistedTools answers a call of a tool that no hook names.
 	UnlistedTools *apiv1alpha1.UnlistedTools `json:"unlistedTools,omitempty"`
 	// hooks look at each call, in this order. Omitted: the two built-in hooks
@@ -59,6 +62,14 @@ func (b *HookPolicySpecApplyConfiguration) WithContext(value *ContextApplyConfig
 // If called multiple times, the Agents field is set to the value of the last call.
 func (b *HookPolicySpecApplyConfiguration) WithAgents(value *AgentsApplyConfiguration) *HookPolicySpecApplyConfiguration {
 	b.Agents = value
+	return b
+}
+
+// WithDecisionServiceRef sets the DecisionServiceRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DecisionServiceRef field is set to the value of the last call.
+func (b *HookPolicySpecApplyConfiguration) WithDecisionServiceRef(value *DecisionServiceRefApplyConfiguration) *HookPolicySpecApplyConfiguration {
+	b.DecisionServiceRef = value
 	return b
 }
 

@@ -13,6 +13,9 @@ import (
 type PolicyStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the conditions speak of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// digest names what the observed generation means once it is compiled. The
+	// replicas compile it themselves and come to the same.
+	Digest *string `json:"digest,omitempty"`
 	// conditions are the latest observations: Accepted, Programmed, Conflicted.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
@@ -28,6 +31,14 @@ func PolicyStatus() *PolicyStatusApplyConfiguration {
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *PolicyStatusApplyConfiguration) WithObservedGeneration(value int64) *PolicyStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithDigest sets the Digest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Digest field is set to the value of the last call.
+func (b *PolicyStatusApplyConfiguration) WithDigest(value string) *PolicyStatusApplyConfiguration {
+	b.Digest = &value
 	return b
 }
 
