@@ -32,9 +32,9 @@ func (r *DecisionServiceReconciler) growClaims(ctx context.Context, s *serviceSc
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the StatefulSet: %w", err)
 	}
-	template := templateSize(&sts)
+	template := templateSize(&sts) // nil, too, where there is no StatefulSet
 	switch {
-	case err != nil || template == nil: // there is none
+	case template == nil:
 		return nil
 	case !sts.DeletionTimestamp.IsZero():
 		return errWait // its end is watched

@@ -59,6 +59,7 @@ type world struct {
 	trustBundles bool
 	// writes counts the writes; that of number killAt and all later ones fail.
 	writes, killAt int
+	rounds         int // of a scenario with faults
 	// refuse fails the writes for which it returns an error.
 	refuse func(object any) error
 
@@ -170,28 +171,29 @@ func (w *world) reconcileService(namespace, name string) (reconcile.Result, erro
 	return res, err
 }
 
-// reconcilePolicy runs the reconciler of HookPolicies once and returns what it
-// made of the status.
-func (w *world) reconcilePolicy(namespace, name string) *v1alpha1.HookPolicy {
+// reconcilePolicy runs the reconciler of HookPolicies on team-a/p once and
+// returns what it made of the status.
+func (w *world) reconcilePolicy() *v1alpha1.HookPolicy {
 	w.t.Helper()
 	inner := reconcile.AsReconciler(client.Client(w.client), reconcile.ObjectReconciler[*v1alpha1.HookPolicy](w.policies))
-	_, err := w.policies.versions.forgetting(inner).Reconcile(w.t.Context(), request(namespace, name))
+	_, err := w.policies.versions.forgetting(inner).Reconcile(w.t.Context(), request("team-a", "p"))
 	if err != nil && !errors.Is(err, reconcile.TerminalError(nil)) {
 		w.t.Fatalf("reconcile: %v", err)
 	}
 	w.check()
-	return get(w, &v1alpha1.HookPolicy{}, namespace, name)
+	return get(w, &v1alpha1.HookPolicy{}, "team-a", "p")
 }
 
-func (w *world) reconcileCluster(name string) *v1alpha1.ClusterHookPolicy {
+// reconcileCluster does the same with the ClusterHookPolicy base.
+func (w *world) reconcileCluster() *v1alpha1.ClusterHookPolicy {
 	w.t.Helper()
 	inner := reconcile.AsReconciler(client.Client(w.client), reconcile.ObjectReconciler[*v1alpha1.ClusterHookPolicy](w.baselines))
-	_, err := w.baselines.versions.forgetting(inner).Reconcile(w.t.Context(), request("", name))
+	_, err := w.baselines.versions.forgetting(inner).Reconcile(w.t.Context(), request("", "base"))
 	if err != nil && !errors.Is(err, reconcile.TerminalError(nil)) {
 		w.t.Fatalf("reconcile: %v", err)
 	}
 	w.check()
-	return get(w, &v1alpha1.ClusterHookPolicy{}, "", name)
+	return get(w, &v1alpha1.ClusterHookPolicy{}, "", "base")
 }
 
 // check holds every status to the invariants.

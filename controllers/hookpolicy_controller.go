@@ -100,11 +100,18 @@ func (r *HookPolicyReconciler) bind(ctx context.Context, s *hookPolicyScope) err
 	return nil
 }
 
-// seeRoots refuses a policy whose links the service is to resolve where it sees
-// nothing.
+// seeRoots compiles the policy for what its service sees, as the replicas do,
+// and refuses one whose links the service is to resolve where it sees nothing.
 func (r *HookPolicyReconciler) seeRoots(_ context.Context, s *hookPolicyScope) error {
 	if s.service == nil {
 		return nil
+	}
+	mounts := make([]string, 0, len(s.service.Spec.DataVolumes))
+	for _, v := range s.service.Spec.DataVolumes {
+		mounts = append(mounts, v.MountPath)
+	}
+	if segment, _, errs := policy.Compile(s.policy, policy.Sees(mounts)); len(errs) == 0 {
+		s.segment, s.digest = segment, segment.Digest()
 	}
 	if hidden := hiddenRoots(s.segment, s.service.Spec.DataVolumes); hidden != "" {
 		s.refuse(v1alpha1.ReasonRootNotVisible, fmt.Sprintf("%s: on no data volume of DecisionService %s/%s; mount it there, or set resolve to Agent",

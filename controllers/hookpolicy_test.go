@@ -67,11 +67,14 @@ func TestAPolicyIsAcceptedOrSaysWhatIsWrong(t *testing.T) {
 			services: []*v1alpha1.DecisionService{ownService}, change: roots("", "/data/a", "/data/a/b"), want: "Accepted=True/Accepted",
 		},
 		"a root that the service cannot see": {
-			services: []*v1alpha1.DecisionService{ownService}, change: roots("", "/data/a", "/data/ab"),
+			services: []*v1alpha1.DecisionService{ownService}, change: roots(v1alpha1.ResolveService, "/data/a", "/data/ab"),
 			want: "Accepted=False/RootNotVisible", says: []string{"hook stay-in: root /data/ab:", "team-a/own"},
 		},
 		"a root above a volume": {
 			services: []*v1alpha1.DecisionService{ownService}, change: roots(v1alpha1.ResolveService, "/data"), want: "Accepted=False/RootNotVisible",
+		},
+		"a root that the service cannot see, and nothing said of who resolves it": {
+			services: []*v1alpha1.DecisionService{ownService}, change: roots("", "/data/a", "/data/ab"), want: "Accepted=True/Accepted",
 		},
 		"a root that the agent resolves": {
 			services: []*v1alpha1.DecisionService{ownService}, change: roots(v1alpha1.ResolveAgent, "/srv"), want: "Accepted=True/Accepted",
@@ -86,7 +89,7 @@ func TestAPolicyIsAcceptedOrSaysWhatIsWrong(t *testing.T) {
 			for _, ds := range tc.services {
 				w.do(w.client.Create(t.Context(), ds.DeepCopy()))
 			}
-			got := w.reconcilePolicy("team-a", "p")
+			got := w.reconcilePolicy()
 			wantConditions(t, got.Status.Conditions, tc.want)
 			for _, text := range tc.says {
 				if m := message(got.Status.Conditions, "Accepted"); !strings.Contains(m, text) {
@@ -94,7 +97,7 @@ func TestAPolicyIsAcceptedOrSaysWhatIsWrong(t *testing.T) {
 				}
 			}
 			writes := w.writes
-			w.reconcilePolicy("team-a", "p")
+			w.reconcilePolicy()
 			if w.writes != writes {
 				t.Error("wrote again, though nothing changed")
 			}
@@ -107,14 +110,14 @@ func TestAPolicyIsProgrammedWhenEveryLiveReplicaHasReachedIt(t *testing.T) {
 	if _, err := w.reconcileService(platform, "default"); err != nil {
 		t.Fatal(err)
 	}
-	hp := w.reconcilePolicy("team-a", "p")
+	hp := w.reconcilePolicy()
 	wantConditions(t, hp.Status.Conditions, "Accepted=True/Accepted", "Programmed=False/Pending", "Conflicted=False/NoConflict")
 	seen := "1000" // the version at which the generation was first seen
 	w.policies.versions.seen[request("team-a", "p").NamespacedName].resourceVersion = seen
 
 	step := func(what, want, says string) {
 		t.Helper()
-		hp = w.reconcilePolicy("team-a", "p")
+		hp = w.reconcilePolicy()
 		wantConditions(t, hp.Status.Conditions, "Programmed="+want)
 		if m := message(hp.Status.Conditions, "Programmed"); !strings.Contains(m, says) {
 			t.Errorf("%s: %q does not say %q", what, m, says)
@@ -139,7 +142,7 @@ func TestAPolicyIsProgrammedWhenEveryLiveReplicaHasReachedIt(t *testing.T) {
 
 	edit(w, &v1alpha1.HookPolicy{}, "team-a", "p", func(hp *v1alpha1.HookPolicy) { hp.Spec.Enforcement = v1alpha1.EnforcementDryRun })
 	digest := hp.Status.Digest
-	hp = w.reconcilePolicy("team-a", "p")
+	hp = w.reconcilePolicy()
 	if hp.Status.ObservedGeneration != 2 || hp.Status.Digest == digest {
 		t.Errorf("generation %d digest %s", hp.Status.ObservedGeneration, hp.Status.Digest)
 	}
@@ -154,21 +157,21 @@ func TestOwnStatusWritesDoNotMoveTheGoal(t *testing.T) {
 		t.Fatal(err)
 	}
 	version := get(w, &v1alpha1.HookPolicy{}, "team-a", "p").ResourceVersion
-	if after := w.reconcilePolicy("team-a", "p").ResourceVersion; after == version {
+	if after := w.reconcilePolicy().ResourceVersion; after == version {
 		t.Fatal("no status was written")
 	}
 	w.report("default#0", version)
-	wantConditions(t, w.reconcilePolicy("team-a", "p").Status.Conditions, "Programmed=True/Programmed")
+	wantConditions(t, w.reconcilePolicy().Status.Conditions, "Programmed=True/Programmed")
 
 	w.restart()
-	wantConditions(t, w.reconcilePolicy("team-a", "p").Status.Conditions, "Programmed=False/Pending")
+	wantConditions(t, w.reconcilePolicy().Status.Conditions, "Programmed=False/Pending")
 	w.report("default#0", get(w, &v1alpha1.HookPolicy{}, "team-a", "p").ResourceVersion)
-	wantConditions(t, w.reconcilePolicy("team-a", "p").Status.Conditions, "Programmed=True/Programmed")
+	wantConditions(t, w.reconcilePolicy().Status.Conditions, "Programmed=True/Programmed")
 }
 
 func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := newWorld(t, openService(1), policyOf("team-a", "p"))
-	hp := w.reconcilePolicy("team-a", "p")
+	hp := w.reconcilePolicy()
 	w.do(w.client.Delete(t.Context(), hp))
 	inner := w.policies.versions.forgetting(reconcile.AsReconciler(client.Client(w.client), reconcile.ObjectReconciler[*v1alpha1.HookPolicy](w.policies)))
 	if _, err := inner.Reconcile(t.Context(), request("team-a", "p")); err != nil {
@@ -209,7 +212,7 @@ func TestTheOlderPolicyWinsAndTheOtherSaysWhatItLost(t *testing.T) {
 			for _, o := range tc.others {
 				w.do(w.client.Create(t.Context(), o.DeepCopy()))
 			}
-			got := w.reconcilePolicy("team-a", "p")
+			got := w.reconcilePolicy()
 			want := "Conflicted=False/NoConflict"
 			if tc.says != "" {
 				want = "Conflicted=True/CallersLost"
@@ -229,7 +232,7 @@ func elsewhere(hp *v1alpha1.HookPolicy) *v1alpha1.HookPolicy {
 
 func TestABaselineIsProgrammedOnTheReplicasOfEveryService(t *testing.T) {
 	w := newWorld(t, openService(1), service(platform, "second", v1alpha1.DecisionServiceSpec{}), clusterPolicy("base"))
-	wantConditions(t, w.reconcileCluster("base").Status.Conditions, "Accepted=True/Accepted", "Programmed=False/Pending")
+	wantConditions(t, w.reconcileCluster().Status.Conditions, "Accepted=True/Accepted", "Programmed=False/Pending")
 	for _, name := range []string{"default", "second"} {
 		if _, err := w.reconcileService(platform, name); err != nil {
 			t.Fatal(err)
@@ -237,18 +240,18 @@ func TestABaselineIsProgrammedOnTheReplicasOfEveryService(t *testing.T) {
 	}
 	w.report("default#0", "100000")
 	w.report("second#0", "1")
-	wantConditions(t, w.reconcileCluster("base").Status.Conditions, "Programmed=False/Pending")
+	wantConditions(t, w.reconcileCluster().Status.Conditions, "Programmed=False/Pending")
 	w.report("second#0", "100000")
-	chp := w.reconcileCluster("base")
+	chp := w.reconcileCluster()
 	wantConditions(t, chp.Status.Conditions, "Programmed=True/Programmed")
 	if m := message(chp.Status.Conditions, "Programmed"); !strings.Contains(m, "2 of 2 replicas of all decision services") {
 		t.Error(m)
 	}
 	w.report("second#0", "100000", v1alpha1.RejectedPolicy{Name: "base", Generation: 1})
-	wantConditions(t, w.reconcileCluster("base").Status.Conditions, "Programmed=False/Pending")
+	wantConditions(t, w.reconcileCluster().Status.Conditions, "Programmed=False/Pending")
 
 	edit(w, &v1alpha1.ClusterHookPolicy{}, "", "base", func(chp *v1alpha1.ClusterHookPolicy) { chp.Spec.Hooks = nil })
-	chp = w.reconcileCluster("base")
+	chp = w.reconcileCluster()
 	wantConditions(t, chp.Status.Conditions, "Accepted=False/Invalid", "Programmed=False/NotAccepted")
 }
 
@@ -258,21 +261,21 @@ func TestEventsTellOfTransitionsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.told()
-	w.reconcilePolicy("team-a", "p")
+	w.reconcilePolicy()
 	if got := w.told(); len(got) != 1 || !strings.HasPrefix(got[0], "Normal Accepted") {
 		t.Errorf("first look: %q", got)
 	}
-	w.reconcilePolicy("team-a", "p")
+	w.reconcilePolicy()
 	if got := w.told(); len(got) != 0 {
 		t.Errorf("nothing new: %q", got)
 	}
 	w.report("default#0", "100000")
-	w.reconcilePolicy("team-a", "p")
+	w.reconcilePolicy()
 	if got := w.told(); len(got) != 1 || !strings.HasPrefix(got[0], "Normal Programmed") {
 		t.Errorf("in force: %q", got)
 	}
 	edit(w, &v1alpha1.HookPolicy{}, "team-a", "p", func(hp *v1alpha1.HookPolicy) { hp.Spec.Hooks[0].Name = "" })
-	w.reconcilePolicy("team-a", "p")
+	w.reconcilePolicy()
 	if got := w.told(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning Invalid") {
 		t.Errorf("broken: %q", got)
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/render"
 )
 
-// policyWorkers is how many policies are looked at at once. Each costs a
+// policyWorkers is how many policies are worked on in parallel. Each costs a
 // compilation and, where something changed, one write.
 const policyWorkers = 4
 

@@ -41,7 +41,7 @@ type ClusterHookPolicySpec struct {
 // no tenant can weaken them.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=chp,categories=hookpolicy
+// +kubebuilder:resource:scope=Cluster,shortName=chp,categories=hookpolicy-all
 // +kubebuilder:printcolumn:name="Priority",type=integer,JSONPath=`.spec.priority`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`

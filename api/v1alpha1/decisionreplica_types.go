@@ -78,7 +78,7 @@ type DecisionReplicaStatus struct {
 // name is the replica's pod's.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Namespaced,shortName=dr,categories=hookpolicy
+// +kubebuilder:resource:scope=Namespaced,shortName=dr,categories=hookpolicy-all
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
 // +kubebuilder:printcolumn:name="Policies",type=integer,JSONPath=`.status.policies`
 // +kubebuilder:printcolumn:name="Digest",type=string,JSONPath=`.status.setDigest`,priority=1

@@ -219,8 +219,9 @@ type DecisionServiceStatus struct {
 // certificate and network rules.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Namespaced,shortName=ds,categories=hookpolicy
+// +kubebuilder:resource:scope=Namespaced,shortName=dsvc,categories=hookpolicy-all
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="the name of a DecisionService must be at most 40 characters"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-replicas')",message="the name of a DecisionService must not end in -replicas: another one's Service could have it"
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.spec.replicas`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Trust",type=string,JSONPath=`.status.trust`

@@ -175,7 +175,8 @@ type PathAllowlist struct {
 
 	// resolve says who resolves symbolic links: Service for the decision service,
 	// which must see the roots; Agent for the caller, which sends what it found;
-	// Lexical for nobody. Omitted: Service.
+	// Lexical for nobody. Omitted: Service where the decision service sees all of
+	// the roots, else Agent.
 	// +optional
 	Resolve Resolve `json:"resolve,omitempty"`
 }

@@ -100,7 +100,7 @@ type Agents struct {
 // allowed, denied, held for a person or rewritten before it runs.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Namespaced,shortName=hp,categories=hookpolicy
+// +kubebuilder:resource:scope=Namespaced,shortName=hp,categories=hookpolicy-all
 // +kubebuilder:printcolumn:name="Enforcement",type=string,JSONPath=`.spec.enforcement`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`

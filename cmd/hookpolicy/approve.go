@@ -34,9 +34,9 @@ func (f *socketFlags) client() *admin.Client {
 }
 
 func newVoteCommand(approve bool) *cobra.Command {
-	name, short := "reject", "Refuse a held call"
+	name, short, why := "reject", "Refuse a held call", "not without a backup"
 	if approve {
-		name, short = "approve", "Let a held call pass, once"
+		name, short, why = "approve", "Let a held call pass, once", "agreed with the owner"
 	}
 	var socket socketFlags
 	var reason string
@@ -47,7 +47,7 @@ func newVoteCommand(approve bool) *cobra.Command {
 
 Run it on the machine of the service, as the user who runs the service or as
 root: who you are is taken from the socket, and is recorded.`,
-		Example: "  hookpolicy pending\n  hookpolicy " + name + " ap-3q7xk2… --reason \"agreed with the owner\"",
+		Example: "  hookpolicy pending\n  hookpolicy " + name + " ap-3q7xk2… --reason \"" + why + "\"",
 		Args:    exactly(1, "one ID; hookpolicy pending lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			vote := socket.client().Reject

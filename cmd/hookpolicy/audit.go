@@ -94,11 +94,11 @@ func printReport(out io.Writer, r *store.Report) error {
 		fmt.Fprintf(w, "good  %s: records %d to %d, the last of %s with hash %s\n", approval.Safe(name, maxShownID), c.FirstSeq, c.LastSeq, c.Time, c.Head)
 	}
 	for _, name := range r.Quarantined {
-		fmt.Fprintf(w, "note  %s was cut off by a recovery and is kept as evidence\n", name)
+		fmt.Fprintf(w, "note  %s is an unfinished end that a restart cut off and kept as evidence\n", name)
 	}
 	for _, name := range r.Unknown {
-		fmt.Fprintf(w, "note  %s belongs to no chain and was not looked into\n", name)
+		fmt.Fprintf(w, "note  %s is no part of a chain and was not checked\n", name)
 	}
-	fmt.Fprintf(w, "Checked %d records in %d chains: own hash, hash of the one before, number, time and form. %d bad.\n", records, len(r.Chains), bad)
+	fmt.Fprintf(w, "Checked of each record: own hash, hash of the one before, number, time and form. Records: %d. Chains: %d. Bad chains: %d.\n", records, len(r.Chains), bad)
 	return w.Flush()
 }

@@ -42,7 +42,10 @@ the one that is expected. A case is one line of JSON:
 
 The call may have resolved, session and hints too. expect is Allow, Deny, AskUser
 or Rewrite; also_defensible lists further decisions that will do. A Rewrite meets
-Allow: the call runs. A case without expect is only shown.
+Allow: the call runs. A case without expect is only shown, and never missed: mind
+the spelling, for other members are taken for notes.
+
+Paths are looked up on this machine's disk, as the service does on its own.
 
 The exit status is 1 if a case is not decided as expected.`,
 		Example: `  hookpolicy check --policy hookpolicy.yaml --cases cases.jsonl

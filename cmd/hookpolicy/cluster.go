@@ -38,6 +38,7 @@ type kubeConfig struct {
 	defaultService    string // "namespace/name"
 	platformNamespace string
 	namespaces        string // "*", or a list
+	dataPaths         []string
 	podName           string
 	stateFile         string
 }
@@ -51,6 +52,7 @@ func (k *kubeConfig) flags() *pflag.FlagSet {
 	f.StringVar(&k.defaultService, "default-decision-service", "", "with --kube: `NAMESPACE/NAME` of the DecisionService of policies that name none")
 	f.StringVar(&k.platformNamespace, "platform-namespace", "", "with --kube: `NAMESPACE` of the platform; a service elsewhere serves its own namespace only")
 	f.StringVar(&k.namespaces, "namespaces", "*", "with --kube: `NAMESPACE,…` whose policies a service of the platform takes beside its own; * is every one")
+	f.StringSliceVar(&k.dataPaths, "data-paths", nil, "with --kube: `PATH,…` at which the service's data volumes are mounted")
 	f.StringVar(&k.podName, "pod-name", "", "with --kube: `NAME` of this replica's pod and DecisionReplica (default: $POD_NAME, or the host name)")
 	f.StringVar(&k.stateFile, "state-file", "", "with --kube: `FILE` of the last good policies (default: "+contract.StateFile+" in the audit directory)")
 	return f
@@ -110,6 +112,7 @@ func (c *config) completeFiles(changed func(flag string) bool) error {
 func (k *kubeConfig) binding() (kube.Binding, error) {
 	b := kube.Binding{
 		Service: types.NamespacedName{Namespace: k.namespace, Name: k.service}, PlatformNamespace: k.platformNamespace,
+		DataPaths: k.dataPaths,
 	}
 	if k.defaultService != "" {
 		namespace, name, ok := strings.Cut(k.defaultService, "/")

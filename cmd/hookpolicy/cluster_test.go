@@ -73,7 +73,7 @@ func serveCluster(t *testing.T, api *kubetest.Server, namespace, dir string, con
 		"--namespace", namespace, "--service", "default", "--default-decision-service", namespace+"/default",
 		"--platform-namespace", namespace, "--pod-name", replicaName,
 		"--audit-dir", audit, "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--admin-socket", socketPath(t)), audit)
-	tlsConfig := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the probes of a kubelet do not verify either
+	tlsConfig := &tls.Config{InsecureSkipVerify: true} // as the probes of a kubelet do
 	return &clusterReplica{
 		process: p, api: api, namespace: namespace, dir: dir, cert: cert,
 		http: &http.Client{Transport: &http.Transport{TLSClientConfig: tlsConfig}},

@@ -37,7 +37,7 @@ then changes one byte of a copy of it to show what verification says.`,
 			return runDemo(cmd.Context(), cmd.OutOrStdout(), keep)
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", "work in `DIR`, which must not exist yet, and leave it behind (default: a temporary one)")
+	cmd.Flags().StringVar(&keep, "keep", "", "work in `DIR`, which must not exist yet, and leave it behind (default: a temporary one, removed at the end)")
 	return cmd
 }
 
@@ -223,7 +223,7 @@ func (d *demo) verify(auditDir string) error {
 	if good {
 		return errors.New("a changed chain verifies")
 	}
-	d.say("\nThat is the whole product: hookpolicy serve runs it for your own agents.")
+	d.say("\nThat is the main job. For your own agents: hookpolicy serve --policy FILE --audit-dir DIR")
 	return nil
 }
 

@@ -47,12 +47,12 @@ had in force last, if that is not longer ago than a day.`,
 			if err != nil {
 				return err
 			}
-			message := "Decision service is ready"
+			attrs := []slog.Attr{slog.String("address", s.addr()), slog.String("auditDir", c.auditDir), slog.String("version", version)}
 			if c.kube.on {
-				message = "Decision service is listening" // policies come in now
+				log.LogAttrs(cmd.Context(), slog.LevelInfo, "Decision service is listening", attrs...) // policies come in now
+			} else {
+				log.LogAttrs(cmd.Context(), slog.LevelInfo, "Decision service is ready", attrs...)
 			}
-			log.LogAttrs(cmd.Context(), slog.LevelInfo, message,
-				slog.String("address", s.addr()), slog.String("auditDir", c.auditDir), slog.String("version", version))
 			return s.run(cmd.Context())
 		},
 	}

@@ -113,7 +113,7 @@ func (s *service) open(ctx context.Context, c config, auth server.Authenticator,
 	if s.adminListener, err = admin.Listen(ctx, socket); err != nil {
 		return fmt.Errorf("open the approvers' socket: %w", err)
 	}
-	if s.listener, err = net.Listen("tcp", c.listen); err != nil {
+	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", c.listen); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	return nil

@@ -51,9 +51,10 @@ var rules = map[string]map[string]string{
 	"/internal/server":        {"k8s.io/": noKubernetes, "/internal/hooks": noHooks, "/internal/audit/store": "the server answers, the engine records"},
 	"/internal/contract":      {"k8s.io/": leaf, "/api": leaf, "/internal": leaf},
 	"/internal/render":        controller,
-	"/internal/certs":         controller,
+	"/internal/certs":         {"k8s.io/": "certificates are made and read; others store them", "/api": leaf, "/internal": leaf},
 	"/controllers":            controller,
-	"/internal/testkit":       {},
+	"/cmd/manager":            controller,
+	"/internal/testkit":       {"/internal": "tests of every reconciler may use it"},
 	"/internal/kubetest":      {"/internal": "tests of every package may use it"},
 }
 

@@ -22,6 +22,9 @@ type Binding struct {
 	// its own; with AllNamespaces, every one.
 	AllNamespaces bool
 	Namespaces    []string
+	// DataPaths are where the service's data volumes are mounted: the roots that
+	// it sees.
+	DataPaths []string
 }
 
 // ofPlatform reports whether the service is the platform's.

@@ -62,8 +62,8 @@ func restClient(config *rest.Config, gv schema.GroupVersion, codecs runtime.Nego
 	c.GroupVersion = &gv
 	c.APIPath = "/apis"
 	c.NegotiatedSerializer = codecs
-	c.ContentConfig.ContentType = runtime.ContentTypeJSON
-	c.ContentConfig.AcceptContentTypes = runtime.ContentTypeJSON
+	c.ContentType = runtime.ContentTypeJSON
+	c.AcceptContentTypes = runtime.ContentTypeJSON
 	c.QPS = -1 // what this package sends is bounded where it is sent
 	if c.UserAgent == "" {
 		c.UserAgent = userAgent

@@ -86,14 +86,14 @@ func (c *compiler) entry(k kind, o *object, old *entry) *entry {
 	}
 	next.segment, next.rejected = c.compile(k, next, next.latest)
 	if next.rejected != nil {
-		c.keepGood(k, next, old)
+		keepGood(next, old)
 	}
 	next.digest = next.segment.Digest()
 	return next
 }
 
 // keepGood leaves the last good version of a policy in force, if there is one.
-func (c *compiler) keepGood(k kind, next, old *entry) {
+func keepGood(next, old *entry) {
 	if old == nil || old.segment.Refusal != "" {
 		return
 	}
@@ -139,7 +139,7 @@ func (c *compiler) segment(k kind, e *entry, v version) (segment *plan.Segment, 
 		if !c.binding.decides(m.Namespace, p.Spec.DecisionServiceRef) {
 			return refusal(e, v, accounts, plan.RefusalElsewhere), accounts, nil
 		}
-		s, _, problems := policy.Compile(p)
+		s, _, problems := policy.Compile(p, policy.Sees(c.binding.DataPaths))
 		for _, problem := range problems {
 			errs = append(errs, problem)
 		}

@@ -37,7 +37,7 @@ func (o *object) DeepCopyObject() runtime.Object {
 		return nil
 	}
 	out := &object{TypeMeta: o.TypeMeta, Spec: bytes.Clone(o.Spec)}
-	o.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	o.DeepCopyInto(&out.ObjectMeta)
 	return out
 }
 
@@ -47,7 +47,7 @@ func (l *objectList) DeepCopyObject() runtime.Object {
 		return nil
 	}
 	out := &objectList{TypeMeta: l.TypeMeta, Items: slices.Clone(l.Items)}
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	l.DeepCopyInto(&out.ListMeta)
 	for i := range out.Items {
 		out.Items[i] = *l.Items[i].DeepCopyObject().(*object)
 	}

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hookpolicy/hookpolicy/api/v1alpha1"
 	"github.com/hookpolicy/hookpolicy/internal/kube"
@@ -40,7 +39,7 @@ func TestAReplicaReportsWhatItHasInForce(t *testing.T) {
 		t.Helper()
 		kubetest.Eventually(t, patience, what, func(ctx context.Context) error {
 			dr := &v1alpha1.DecisionReplica{}
-			if err := s.Client().Get(ctx, client.ObjectKey(name), dr); err != nil {
+			if err := s.Client().Get(ctx, name, dr); err != nil {
 				return err
 			}
 			if !check(dr.Status) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,12 +32,10 @@ func TestPoliciesFollowTheCluster(t *testing.T) {
 	p := edit(t, s, ns, "p", broken)
 	kubetest.Eventually(t, patience, "the broken version is rejected", func(context.Context) error {
 		f := r.inForce.Load()
-		for _, bad := range f.Rejected {
-			if bad == (v1alpha1.RejectedPolicy{Namespace: ns, Name: "p", Generation: p.Generation}) {
-				return nil
-			}
+		if !slices.Contains(f.Rejected, v1alpha1.RejectedPolicy{Namespace: ns, Name: "p", Generation: p.Generation}) {
+			return fmt.Errorf("rejected are %v", f.Rejected)
 		}
-		return fmt.Errorf("rejected are %v", f.Rejected)
+		return nil
 	})
 	if got := outcome(r.set.Load(), ns, "agent"); got != "Ask" {
 		t.Errorf("under a broken version the last good one should hold, callers meet %s", got)

@@ -16,8 +16,12 @@ import (
 // Compile turns a HookPolicy into the segment of its tenant. It returns either
 // a segment or every problem of the policy. Warnings are about what is allowed
 // and unwise; they come with a segment and without.
-func Compile(hp *v1alpha1.HookPolicy) (*plan.Segment, []string, field.ErrorList) {
-	c := &compiler{namespace: hp.Namespace}
+//
+// A view, if one is given, says which roots the deciding service sees: paths
+// beneath others are then resolved by the enforcement point, where the policy
+// does not say who resolves them. Without one the service is taken to see all.
+func Compile(hp *v1alpha1.HookPolicy, view ...View) (*plan.Segment, []string, field.ErrorList) {
+	c := &compiler{views: view, namespace: hp.Namespace}
 	c.metadata(&hp.ObjectMeta)
 	spec, at := &hp.Spec, field.NewPath("spec")
 
@@ -73,7 +77,18 @@ func CompileCluster(chp *v1alpha1.ClusterHookPolicy) (*plan.Segment, []string, f
 }
 
 // A compiler collects the problems of one policy.
+// A View reports whether a decision service sees a root.
+type View func(root string) bool
+
+// Sees is the view of a service that sees what lies beneath some paths.
+func Sees(paths []string) View {
+	return func(root string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return beneath(root, p) })
+	}
+}
+
 type compiler struct {
+	views     []View
 	cluster   bool   // a ClusterHookPolicy
 	namespace string // of a HookPolicy
 	errs      field.ErrorList

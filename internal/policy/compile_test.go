@@ -249,3 +249,28 @@ func TestNamesThatNoObjectCanHaveAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestWhoResolvesIsAMatterOfWhatTheServiceSees(t *testing.T) {
+	for name, tc := range map[string]struct {
+		resolve string
+		view    []policy.View
+		want    plan.Resolve
+	}{
+		"a service that sees everything":        {"", nil, plan.ResolveService},
+		"a service that sees the roots":         {"", []policy.View{policy.Sees([]string{"/data"})}, plan.ResolveService},
+		"a service that sees another directory": {"", []policy.View{policy.Sees([]string{"/data/team-b"})}, plan.ResolveAgent},
+		"a service that sees nothing":           {"", []policy.View{policy.Sees(nil)}, plan.ResolveAgent},
+		"what the policy says holds":            {", resolve: Service", []policy.View{policy.Sees(nil)}, plan.ResolveService},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hp := tenant(t, "{hooks: [{name: h, pathAllowlist: {roots: [/data/team]"+tc.resolve+"}}]}")
+			seg, _, errs := policy.Compile(hp, tc.view...)
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			if got := seg.Hooks[0].PathAllowlist.Resolve; got != tc.want {
+				t.Errorf("resolve %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

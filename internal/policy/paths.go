@@ -26,11 +26,17 @@ func (c *compiler) pathAllowlist(at *field.Path, p *v1alpha1.PathAllowlist, out 
 	if p.Resolve == v1alpha1.ResolveLexical {
 		c.warn(at.Child("resolve"), "with Lexical, symbolic links are not seen: one beneath a root can lead anywhere")
 	}
-	out.PathAllowlist = &plan.PathAllowlist{
-		Roots:            c.roots(at, p),
-		WorkingDirectory: p.WorkingDirectory,
-		Resolve:          choose(c, at.Child("resolve"), p.Resolve, plan.ResolveService, plan.ResolveAgent, plan.ResolveLexical),
+	roots := c.roots(at, p)
+	resolve := choose(c, at.Child("resolve"), p.Resolve, plan.ResolveService, plan.ResolveAgent, plan.ResolveLexical)
+	if p.Resolve == "" && slices.ContainsFunc(roots, c.isHidden) {
+		resolve = plan.ResolveAgent
 	}
+	out.PathAllowlist = &plan.PathAllowlist{Roots: roots, WorkingDirectory: p.WorkingDirectory, Resolve: resolve}
+}
+
+// isHidden reports whether the deciding service is known not to see a root.
+func (c *compiler) isHidden(root string) bool {
+	return slices.ContainsFunc(c.views, func(sees View) bool { return !sees(root) })
 }
 
 // roots are those of the policy, else the tenant's data directory and the

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -118,11 +119,19 @@ func (r *renderer) args() []string {
 	}
 	args := []string{
 		"serve", "--kube",
-		"--decision-service=" + r.ds.Namespace + "/" + r.ds.Name,
+		"--namespace=" + r.ds.Namespace,
+		"--service=" + r.ds.Name,
 		"--platform-namespace=" + r.PlatformNamespace,
 		"--namespaces=" + namespaces,
-		"--replica=$(POD_NAME)",
 		"--unmatched=" + string(unmatched),
+	}
+	if volumes := r.ds.Spec.DataVolumes; len(volumes) > 0 {
+		paths := make([]string, len(volumes))
+		for i, v := range volumes {
+			paths[i] = v.MountPath
+		}
+		slices.Sort(paths)
+		args = append(args, "--data-paths="+strings.Join(paths, ","))
 	}
 	if d := r.DefaultService; d.Name != "" {
 		args = append(args, "--default-decision-service="+d.String())

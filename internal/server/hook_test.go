@@ -25,7 +25,7 @@ func claudeEvent(id, what string) string {
 
 // claudeDeny returns the reason of Claude Code's deny, and fails on any other
 // answer.
-func claudeDeny(t testing.TB, resp *http.Response, doc []byte) string {
+func claudeDeny(t *testing.T, resp *http.Response, doc []byte) string {
 	t.Helper()
 	var got struct {
 		Output struct {
@@ -159,7 +159,9 @@ func TestAnEngineThatGivesNoAnswerIsADenyInTheDialect(t *testing.T) {
 				t.Errorf("reason %q", reason)
 			}
 			srv.stop()
-			<-srv.stopped
+			if err := <-srv.stopped; err != nil {
+				t.Errorf("stopped with %v", err)
+			}
 			if strings.Contains(string(doc)+log.String(), "secret") {
 				t.Error("a word of the call leaves")
 			}

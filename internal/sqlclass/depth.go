@@ -46,50 +46,147 @@ func mayNest(text string) int {
 	return n
 }
 
-// frame counts the levels within one pair of brackets.
+// frame bounds the depth of what stands within one pair of brackets, or within
+// one CASE: the sum of what can lie within each other, the greatest of what lies
+// beside each other.
 type frame struct {
-	chain int // of operators since the last separator
-	sets  int // of set operations and joins, which commas do not end
+	isCase  bool
+	isQuery bool
+	isLogic bool
+	chain   int // of operators in the current element
+	inner   int // depth of the deepest brackets in the current element: an operand of its chain
+	beside  int // depth of the deepest element before
+	sets    int // of set operations and joins, which commas do not end
+	earlier int // depth of the deepest statement before
+	between int // of the BETWEENs that wait for their AND
 }
 
-// depthOf bounds the depth of the tree that the tokens could make: the sum
-// over all open brackets of the tokens that can each add a level. Elements of
-// lists and operands of AND and OR lie beside each other, not within.
-func depthOf(scan []byte) int {
-	open := make([]frame, 1, 64)
-	depth, deepest := 0, 0
-	for _, token := range tokensOf(scan) {
-		top := &open[len(open)-1]
-		switch token {
-		case pg.Token_SQL_COMMENT, pg.Token_C_COMMENT, pg.Token_IDENT, pg.Token_UIDENT, pg.Token_SCONST, pg.Token_USCONST,
-			pg.Token_ICONST, pg.Token_FCONST, pg.Token_BCONST, pg.Token_XCONST, pg.Token_PARAM:
-			continue // no level by themselves
-		case pg.Token_ASCII_40, pg.Token_ASCII_91, pg.Token_CASE: // ( [
-			open = append(open, frame{chain: 1})
-			depth++
-		case pg.Token_ASCII_41, pg.Token_ASCII_93, pg.Token_END_P: // ) ]
-			if len(open) > 1 {
-				depth -= top.chain + top.sets
-				open = open[:len(open)-1]
-				open[len(open)-1].chain++ // what was in brackets may be an operand
-				depth++
-			}
-		case pg.Token_ASCII_44, pg.Token_AND, pg.Token_OR, pg.Token_WHEN, pg.Token_THEN, pg.Token_ELSE: // ,
-			depth -= top.chain
-			top.chain = 0
-		case pg.Token_ASCII_59: // ;
-			depth -= top.chain + top.sets
-			*top = frame{}
-		case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_JOIN:
-			top.sets++
-			depth++
-		default:
-			top.chain++
-			depth++
-		}
-		deepest = max(deepest, depth)
+// Levels that all elements of a frame lie within.
+const (
+	bracketLevels = 1
+	queryLevels   = 4 // the query, its column or relation, what makes it an operand
+	logicLevels   = 2 // OR of ANDs, however many there are
+)
+
+func (f *frame) depth() int {
+	around := bracketLevels
+	if f.isQuery {
+		around += queryLevels
 	}
-	return deepest
+	if f.isLogic {
+		around += logicLevels
+	}
+	return around + max(f.earlier, f.sets+max(f.beside, f.inner+f.chain))
+}
+
+// endElement begins a new element beside the one before.
+func (f *frame) endElement() {
+	f.beside = max(f.beside, f.inner+f.chain)
+	f.inner, f.chain, f.between = 0, 0, 0
+}
+
+// endStatement begins a new statement beside the one before.
+func (f *frame) endStatement() {
+	f.endElement()
+	f.earlier = max(f.earlier, f.sets+f.beside)
+	f.beside, f.sets = 0, 0
+}
+
+// frames are the brackets that are open at a place, outermost first.
+type frames []frame
+
+func (o *frames) open(isCase bool) { *o = append(*o, frame{isCase: isCase}) }
+
+// shut takes the innermost brackets for an operand of what is around them.
+func (o *frames) shut() {
+	last := len(*o) - 1
+	shut := (*o)[last].depth()
+	*o = (*o)[:last]
+	around := &(*o)[last-1]
+	around.inner = max(around.inner, shut)
+	around.chain++
+}
+
+// depthOf bounds the depth of the tree that the tokens could make. Every token
+// that can add a level counts. Elements of lists and operands of AND and OR lie
+// beside each other; what is in brackets lies within all operators of the
+// element that the brackets stand in.
+func depthOf(scan []byte) int {
+	open := make(frames, 1, 64)
+	before := pg.Token_NUL
+	for _, token := range tokensOf(scan) {
+		if token == pg.Token_SQL_COMMENT || token == pg.Token_C_COMMENT {
+			continue
+		}
+		open.add(token, before == pg.Token_ASCII_46 || before == pg.Token_AS)
+		before = token
+	}
+	for len(open) > 1 {
+		open.shut()
+	}
+	return open[0].depth()
+}
+
+// add counts one token. A keyword after a dot, or after AS, is a name.
+func (o *frames) add(token pg.Token, isName bool) {
+	top := &(*o)[len(*o)-1]
+	switch token {
+	case pg.Token_IDENT, pg.Token_UIDENT, pg.Token_SCONST, pg.Token_USCONST,
+		pg.Token_ICONST, pg.Token_FCONST, pg.Token_BCONST, pg.Token_XCONST, pg.Token_PARAM: // no level by themselves
+	case pg.Token_ASCII_40, pg.Token_ASCII_91: // ( [
+		o.open(false)
+	case pg.Token_ASCII_41, pg.Token_ASCII_93: // ) ]
+		for len(*o) > 1 {
+			wasCase := (*o)[len(*o)-1].isCase // one that has no END is a name
+			if o.shut(); !wasCase {
+				break
+			}
+		}
+	case pg.Token_ASCII_44: // ,
+		top.endElement()
+	case pg.Token_ASCII_59: // ;
+		top.endStatement()
+	case pg.Token_UNION, pg.Token_INTERSECT, pg.Token_EXCEPT, pg.Token_JOIN:
+		top.sets++
+	case pg.Token_CASE, pg.Token_END_P, pg.Token_WHEN, pg.Token_THEN, pg.Token_ELSE, pg.Token_AND, pg.Token_OR:
+		if !isName {
+			o.keyword(token)
+		}
+	case pg.Token_SELECT, pg.Token_VALUES, pg.Token_WITH, pg.Token_INSERT, pg.Token_UPDATE, pg.Token_DELETE_P, pg.Token_MERGE:
+		top.isQuery = true
+		top.chain++
+	case pg.Token_BETWEEN:
+		top.between++
+		top.chain++
+	default:
+		top.chain++
+	}
+}
+
+// keyword counts a keyword that divides what is beside each other.
+func (o *frames) keyword(token pg.Token) {
+	top := &(*o)[len(*o)-1]
+	switch token {
+	case pg.Token_CASE:
+		o.open(true)
+	case pg.Token_END_P:
+		if top.isCase {
+			o.shut()
+		}
+	case pg.Token_AND:
+		if top.between > 0 { // the AND of a BETWEEN, which may be an operand
+			top.between--
+			top.chain++
+			return
+		}
+		top.isLogic = true
+		top.endElement()
+	case pg.Token_OR:
+		top.isLogic = true
+		top.endElement()
+	default: // WHEN, THEN, ELSE
+		top.endElement()
+	}
 }
 
 // Field numbers of the scanner's result.

@@ -95,7 +95,13 @@ func TestNoTextAtTheCeilingTakesTheProcessDown(t *testing.T) {
 		n := (sqlclass.MaxBytes - len(before) - len(middle)) / (len(open) + len(shut))
 		return before + strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}
+	chain := strings.Repeat("-1", 2700)
 	for name, text := range map[string]string{
+		"sums in brackets":        "SELECT (((((1" + strings.Repeat(chain+")", 5) + chain,
+		"sums after a name":       "SELECT 1" + strings.Repeat(chain+"-x.and", 5) + chain,
+		"sums after a range":      "SELECT 1" + strings.Repeat(chain+" BETWEEN 1 AND 2 ISNULL", 5) + chain,
+		"later arguments":         nest("SELECT ", "f(1,", "1", ")-1"),
+		"later columns":           nest("SELECT 1,", "(SELECT 1,", "1", ")-1"),
 		"sums":                    fill("SELECT 1", "+1", ""),
 		"casts":                   fill("SELECT 1", "::int", ""),
 		"casts to short names":    fill("SELECT 1", "::a", ""),

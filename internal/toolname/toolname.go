@@ -170,6 +170,15 @@ func (x *Index) lookalike(called string) string {
 	if name, ok := x.skeletons[string(s.text)]; ok {
 		return name
 	}
+	if strings.HasPrefix(called, mcpPrefix) {
+		// What follows the prefix is held to what a name without one is, however
+		// many segments it is written in.
+		for i := 2; i < len(s.starts); i++ {
+			if name, ok := x.skeletons[string(s.text[s.starts[i]:])]; ok {
+				return name
+			}
+		}
+	}
 	return x.flattened(s)
 }
 

@@ -55,6 +55,7 @@ func TestMatchRefusesLookalikesOfGuardedNames(t *testing.T) {
 		"\u1d05\u0299_query_sql", // small capitals
 		"kb_add_fi1e", "kb_add_fiIe", "kb_add_fil\u0435", "kb_add_flle", "db_irnport_csv", "db_import_c\u017fv",
 		"mcp__db__db_query_sql__extra", "mcp__db__DB_QUERY_SQL", "MCP__db__db_query_sql", "mcp____db_query_sql", "mcp__db_query_sql",
+		"mcp__db__db__query__sql", "mcp__my__db__db__query_sql", "mcp__db__db.query.sql",
 		"mcp_db_db_query_sql", "mcp_my_db_db_query_sql", "mcp-db-db_query_sql",
 		"db.db_query_sql", "db:db_query_sql", "db/db_query_sql", "functions.db_query_sql", "/db_query_sql", "db__db_query_sql",
 		"db_query_sql()", "db_query_sql;", `"db_query_sql"`, "db_query_sql@v2", "db_query_sql#1", "db_query_sql\x00",
@@ -71,7 +72,7 @@ func TestMatchLeavesOtherToolsAlone(t *testing.T) {
 	x := guarded()
 	for _, called := range []string{
 		"db_query", "db_query_sql2", "db_query_sqlite", "query_sql", "my_db_query_sql", "sql", "db", "kb_search", "kb_add_files",
-		"kb_add", "mcp__kb__kb_search", "mcp__db__db_query", "mcp_db_db_query", "mcp", "mcp__db", "web.search", "db_export_csv",
+		"kb_add", "mcp__db__query_sql", "mcp__kb__kb_search", "mcp__db__db_query", "mcp_db_db_query", "mcp", "mcp__db", "web.search", "db_export_csv",
 		"\u67e5\u8be2", "\u043f\u043e\u0438\u0441\u043a", "__", "...", "",
 	} {
 		if name, lookalike := x.Match(called); name != "" || lookalike != "" {

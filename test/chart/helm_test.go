@@ -37,6 +37,7 @@ func helm(t *testing.T, kubeconfig string, args ...string) (stdout, stderr strin
 		}
 		t.Skip(how)
 	}
+	kubetest.DependsOn(t, chartDir)
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig,
@@ -81,7 +82,7 @@ func (m manifest) metadata() map[string]any { return m.object["metadata"].(map[s
 func manifests(t *testing.T, rendered string) []manifest {
 	t.Helper()
 	var all []manifest
-	for _, text := range strings.Split("\n"+rendered, "\n---\n") {
+	for text := range strings.SplitSeq("\n"+rendered, "\n---\n") {
 		var object map[string]any
 		if err := yaml.UnmarshalStrict([]byte(text), &object); err != nil {
 			t.Fatalf("a manifest is no YAML: %v\n%s", err, text)

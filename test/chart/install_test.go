@@ -101,6 +101,7 @@ func dryRun(t *testing.T, s *kubetest.Server, m manifest) error {
 }
 
 func onlyItsPod(t *testing.T, s *kubetest.Server) {
+	t.Helper()
 	ns := s.Namespace(t, "replicas")
 	s.ServiceAccount(t, ns, "replica")
 	s.Create(t, &rbacv1.Role{

@@ -193,3 +193,30 @@ func within(lines []string, i int, section string) bool {
 	}
 	return false
 }
+
+func TestTheChartsCopiesAreCurrent(t *testing.T) {
+	for chart, source := range map[string]string{"files/crds": "../../config/crd/bases", "files/rbac": "../../config/rbac"} {
+		want, got := files(t, source), files(t, filepath.Join(chartDir, chart))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s is no copy of %s, run make generate (-source +chart):\n%s", chart, source, diff)
+		}
+	}
+}
+
+// files returns the YAML files of a directory by their names.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no files in %s: %v", dir, err)
+	}
+	all := make(map[string]string)
+	for _, path := range paths {
+		doc, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(path)] = string(doc)
+	}
+	return all
+}

@@ -35,7 +35,7 @@ type agent struct {
 }
 
 // newAgent makes a caller in a namespace that exists.
-func (p *platform) newAgent(t testing.TB, namespace, serviceAccount, audience string) *agent {
+func (p *platform) newAgent(t *testing.T, namespace, serviceAccount, audience string) *agent {
 	t.Helper()
 	p.s.ServiceAccount(t, namespace, serviceAccount)
 	pod := p.s.Pod(t, namespace, serviceAccount+"-0", serviceAccount)
@@ -51,22 +51,27 @@ func (p *platform) newAgent(t testing.TB, namespace, serviceAccount, audience st
 
 // publishedCA is the CA as an agent's pod would mount it.
 func (p *platform) publishedCA(ctx context.Context, namespace string) (*x509.CertPool, error) {
-	var bundle certificatesv1.ClusterTrustBundle
-	pem := ""
-	if err := p.s.Client().Get(ctx, client.ObjectKey{Name: contract.TrustBundle}, &bundle); err == nil {
-		pem = bundle.Spec.TrustBundle
-	} else {
-		var cm corev1.ConfigMap
-		if err := p.s.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.CAConfigMap}, &cm); err != nil {
-			return nil, err
-		}
-		pem = cm.Data[contract.CAConfigMapKey]
+	pem, err := p.publishedPEM(ctx, namespace)
+	if err != nil {
+		return nil, err
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(pem)) {
+	if !roots.AppendCertsFromPEM(pem) {
 		return nil, errors.New("no certificate in it")
 	}
 	return roots, nil
+}
+
+func (p *platform) publishedPEM(ctx context.Context, namespace string) ([]byte, error) {
+	var bundle certificatesv1.ClusterTrustBundle
+	if err := p.s.Client().Get(ctx, client.ObjectKey{Name: contract.TrustBundle}, &bundle); err == nil {
+		return []byte(bundle.Spec.TrustBundle), nil
+	}
+	var cm corev1.ConfigMap
+	if err := p.s.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.CAConfigMap}, &cm); err != nil {
+		return nil, err
+	}
+	return []byte(cm.Data[contract.CAConfigMapKey]), nil
 }
 
 // ask asks one replica, by the name of the service.
@@ -101,7 +106,7 @@ func (a *agent) gets(ctx context.Context, call decisionv1.Request, want decision
 }
 
 // soon waits until every replica answers so.
-func (a *agent) soon(t testing.TB, call decisionv1.Request, want decisionv1.Decision, code string) {
+func (a *agent) soon(t *testing.T, call decisionv1.Request, want decisionv1.Decision, code string) {
 	t.Helper()
 	kubetest.Eventually(t, patience, fmt.Sprintf("every replica answers %s %s", want, code), func(ctx context.Context) error {
 		return a.gets(ctx, call, want, code)

@@ -10,6 +10,7 @@ package kube
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -44,10 +45,11 @@ type built struct {
 	err  error
 }
 
-func (b *built) path(t testing.TB, name string) string {
+func (b *built) path(t *testing.T, name string) string {
 	t.Helper()
+	kubetest.DependsOn(t, root+"/api", root+"/cmd", root+"/config", root+"/controllers", root+"/internal")
 	b.once.Do(func() {
-		if b.dir, b.err = os.MkdirTemp("", "hookpolicy-bin-"); b.err != nil {
+		if b.dir, b.err = shortDir(); b.err != nil {
 			return
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", b.dir+"/", "./cmd/...")
@@ -69,4 +71,11 @@ func (b *built) remove() error {
 		return nil
 	}
 	return os.RemoveAll(b.dir)
+}
+
+// shortDir makes a directory that outlives a test, or whose path is short enough
+// for a socket in it.
+func shortDir() (string, error) {
+	dir := filepath.Join(os.TempDir(), "hp-"+rand.Text()[:8])
+	return dir, os.Mkdir(dir, 0o700)
 }

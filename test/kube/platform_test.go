@@ -43,8 +43,9 @@ type replica struct {
 }
 
 // install installs the chart and starts what it asks for.
-func install(t testing.TB, values string) *platform {
+func install(t *testing.T, values string) *platform {
 	t.Helper()
+	kubetest.DependsOn(t, filepath.Join(root, "charts"))
 	s := kube.Server(t)
 	p := &platform{s: s, kubeconfig: s.Kubeconfig(t, s.Config())}
 	s.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platformNamespace}})
@@ -54,7 +55,7 @@ func install(t testing.TB, values string) *platform {
 	return p
 }
 
-func (p *platform) helm(t testing.TB, stdin string, args ...string) {
+func (p *platform) helm(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	program := os.Getenv("HOOKPOLICY_HELM")
 	if program == "" {
@@ -68,14 +69,17 @@ func (p *platform) helm(t testing.TB, stdin string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	cmd.Stdin = strings.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("helm %s: %v\n%s", args[0], err, out)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("helm %s: %v\n%s%s", args[0], err, &out, &errs)
 	}
+	return out.String()
 }
 
 // startManager runs the manager as the chart's Deployment says, as the chart's
 // ServiceAccount.
-func (p *platform) startManager(t testing.TB) {
+func (p *platform) startManager(t *testing.T) {
 	t.Helper()
 	var d appsv1.Deployment
 	if err := p.s.Client().Get(t.Context(), client.ObjectKey{Namespace: platformNamespace, Name: "hookpolicy-manager"}, &d); err != nil {
@@ -85,13 +89,13 @@ func (p *platform) startManager(t testing.TB) {
 	args, env := commandLine(pod)
 	token := p.s.Token(t, kubetest.TokenFor{Namespace: platformNamespace, ServiceAccount: pod.Spec.ServiceAccountName})
 	env = append(env, "KUBECONFIG="+p.s.Kubeconfig(t, p.s.Bearer(token)))
-	p.manager = start(t, "manager", env, append(args, "--metrics-bind-address=0", "--health-probe-bind-address="+freeAddress(t))...)
+	p.manager = start(t, "manager", env, append(args, "--metrics-address=0", "--health-address="+freeAddress(t))...)
 }
 
 // startReplicas does what the StatefulSet's controller and the nodes would do:
 // a pod for each ordinal, with its token and its certificate, and the program
 // that the template names.
-func (p *platform) startReplicas(t testing.TB) {
+func (p *platform) startReplicas(t *testing.T) {
 	t.Helper()
 	set := &appsv1.StatefulSet{}
 	kubetest.Eventually(t, patience, "the manager makes the StatefulSet", func(ctx context.Context) error {
@@ -118,7 +122,7 @@ func (p *platform) startReplicas(t testing.TB) {
 	})
 }
 
-func (p *platform) startReplica(t testing.TB, set *appsv1.StatefulSet, ordinal int32) *replica {
+func (p *platform) startReplica(t *testing.T, set *appsv1.StatefulSet, ordinal int32) *replica {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -135,26 +139,25 @@ func (p *platform) startReplica(t testing.TB, set *appsv1.StatefulSet, ordinal i
 	})
 	cert, key := p.certificate(t, pod)
 	args, env := commandLine(pod)
-	r := &replica{podName: pod.Name, auditDir: filepath.Join(t.TempDir(), "audit")}
+	r := &replica{podName: pod.Name, address: freeAddress(t), auditDir: filepath.Join(t.TempDir(), "audit")}
 	r.process = start(t, "hookpolicy", env, append(args,
 		"--kubeconfig="+p.s.Kubeconfig(t, p.s.Bearer(token)), "--audit-dir="+r.auditDir,
-		"--tls-cert="+cert, "--tls-key="+key, "--listen=127.0.0.1:0", "--admin-socket="+socketPath(t))...)
-	kubetest.Eventually(t, patience, "the replica listens", func(context.Context) error {
-		address, ok := r.field("Decision service is ready", "address")
-		if !ok {
-			if !r.running() {
-				t.Fatalf("the replica ended at once: %v\n%s", r.err, r.logged())
-			}
-			return errors.New("it has not said where")
+		"--tls-cert="+cert, "--tls-key="+key, "--listen="+r.address, "--admin-socket="+socketPath(t))...)
+	kubetest.Eventually(t, patience, r.podName+" listens", func(ctx context.Context) error {
+		if !r.running() {
+			t.Fatalf("%s ended at once: %v\n%s", r.podName, r.err, r.logged())
 		}
-		r.address = address
-		return nil
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.address)
+		if err != nil {
+			return err
+		}
+		return c.Close()
 	})
 	return r
 }
 
 // certificate writes the serving certificate that the pod mounts into files.
-func (p *platform) certificate(t testing.TB, pod *corev1.Pod) (cert, key string) {
+func (p *platform) certificate(t *testing.T, pod *corev1.Pod) (cert, key string) {
 	t.Helper()
 	var name string
 	for _, v := range pod.Spec.Volumes {
@@ -199,7 +202,7 @@ func commandLine(pod *corev1.Pod) (args, env []string) {
 }
 
 // freeAddress is an address on which nobody listens.
-func freeAddress(t testing.TB) string {
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -210,9 +213,9 @@ func freeAddress(t testing.TB) string {
 }
 
 // socketPath is a path for a socket: those of test directories can be too long.
-func socketPath(t testing.TB) string {
+func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hp")
+	dir, err := shortDir()
 	if err != nil {
 		t.Fatal(err)
 	}

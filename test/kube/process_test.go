@@ -3,7 +3,6 @@ package kube
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -29,7 +28,7 @@ type process struct {
 
 // start starts a program. It is killed at the end of the test; its log is shown
 // if the test has failed.
-func start(t testing.TB, name string, env []string, args ...string) *process {
+func start(t *testing.T, name string, env []string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(programs.path(t, name), args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -70,20 +69,6 @@ func (p *process) logged() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
-}
-
-// field returns a field of the first log entry with a message, if it is there.
-func (p *process) field(msg, key string) (string, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for line := range bytes.Lines(p.log.Bytes()) {
-		var entry map[string]any
-		if json.Unmarshal(line, &entry) == nil && entry["msg"] == msg {
-			value, ok := entry[key].(string)
-			return value, ok
-		}
-	}
-	return "", false
 }
 
 func (p *process) running() bool {

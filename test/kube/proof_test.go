@@ -86,6 +86,8 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 		}
 	})
 
+	t.Run("helm test passes", p.helmTest)
+
 	t.Run("a token for somebody else is no token", func(t *testing.T) {
 		p.s.ServiceAccount(t, tenant, "other")
 		for name, audience := range map[string]string{"for the API server": "", "for another decision service": contract.Audience(tenant, "own")} {
@@ -193,24 +195,24 @@ func policyYAML(namespace, name, spec string) string {
 	return fmt.Sprintf("apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\nmetadata: {namespace: %s, name: %s}\nspec:\n  %s\n", namespace, name, spec)
 }
 
-func (p *platform) apply(t testing.TB, doc string) {
+func (p *platform) apply(t *testing.T, doc string) {
 	t.Helper()
 	if out, err := kubetest.Kubectl(t, p.kubeconfig, doc, "apply", "-f", "-"); err != nil {
 		t.Fatalf("kubectl apply: %v\n%s", err, out)
 	}
 }
 
-func (p *platform) patch(t testing.TB, namespace, name, patch string) {
+func (p *platform) patch(t *testing.T, namespace, name, patch string) {
 	t.Helper()
 	p.kubectlPatch(t, namespace, name, "merge", patch)
 }
 
-func (p *platform) patchJSON(t testing.TB, namespace, name, patch string) {
+func (p *platform) patchJSON(t *testing.T, namespace, name, patch string) {
 	t.Helper()
 	p.kubectlPatch(t, namespace, name, "json", patch)
 }
 
-func (p *platform) kubectlPatch(t testing.TB, namespace, name, kind, patch string) {
+func (p *platform) kubectlPatch(t *testing.T, namespace, name, kind, patch string) {
 	t.Helper()
 	if out, err := kubetest.Kubectl(t, p.kubeconfig, "", "-n", namespace, "patch", "hookpolicy", name, "--type", kind, "-p", patch); err != nil {
 		t.Fatalf("kubectl patch: %v\n%s", err, out)
@@ -218,7 +220,7 @@ func (p *platform) kubectlPatch(t testing.TB, namespace, name, kind, patch strin
 }
 
 // programmed waits until a generation is in force everywhere.
-func (p *platform) programmed(t testing.TB, namespace, name string, generation int64) {
+func (p *platform) programmed(t *testing.T, namespace, name string, generation int64) {
 	t.Helper()
 	c := p.condition(t, namespace, name, v1alpha1.ConditionProgrammed, metav1.ConditionTrue, generation)
 	want := fmt.Sprintf("Generation %d is in force on %d of %d replicas", generation, len(p.replicas), len(p.replicas))
@@ -228,7 +230,7 @@ func (p *platform) programmed(t testing.TB, namespace, name string, generation i
 }
 
 // condition waits until a condition has a status for a generation.
-func (p *platform) condition(t testing.TB, namespace, name, kind string, status metav1.ConditionStatus, generation int64) *metav1.Condition {
+func (p *platform) condition(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus, generation int64) *metav1.Condition {
 	t.Helper()
 	var c *metav1.Condition
 	kubetest.Eventually(t, patience, fmt.Sprintf("%s of %s/%s is %s", kind, namespace, name, status), func(ctx context.Context) error {

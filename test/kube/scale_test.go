@@ -51,7 +51,7 @@ func TestScale(t *testing.T) {
 		t.Skip("-scale is not set")
 	}
 	var sizes []int
-	for _, text := range strings.Split(*scale, ",") {
+	for text := range strings.SplitSeq(*scale, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			t.Fatal(err)
@@ -64,6 +64,7 @@ func TestScale(t *testing.T) {
 		namespaces = append(namespaces, p.s.Namespace(t, "tenant"))
 	}
 	a := p.newAgent(t, namespaces[0], scaleAccount(0), contract.Audience(platformNamespace, serviceName))
+	load := loadAverage(t)
 	var all []measurement
 	have := 0
 	for _, n := range sizes {
@@ -77,7 +78,7 @@ func TestScale(t *testing.T) {
 		all = append(all, m)
 		t.Logf("%+v", m)
 	}
-	writeScale(t, all)
+	writeScale(t, load, all)
 }
 
 func scaleAccount(i int) string { return fmt.Sprintf("agent-%d", i) }
@@ -170,26 +171,38 @@ func (p *process) residentMiB(t *testing.T) float64 {
 	return 0
 }
 
-func writeScale(t *testing.T, all []measurement) {
+// loadAverage is how many processes wanted a processor in the last minute.
+func loadAverage(t *testing.T) string {
+	t.Helper()
+	doc, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _, _ := strings.Cut(string(doc), " ")
+	return one
+}
+
+func writeScale(t *testing.T, load string, all []measurement) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Scale
 
 Written by `+"`make scale`"+`: %s, %s/%s, %d processors, which the API server, etcd, the
-manager, two replicas, and the agent that asks share. The chart is installed on a
-real API server; the policies have three hooks each, in %d namespaces. Times are
-of this machine; on one with more processors they are shorter.
+manager, two replicas, and the agent that asks share; the load was %s before the
+run began. The chart is installed on a real API server; the policies have three
+hooks each, in %d namespaces.
 
 - *first apply to in force*: from the first of the creations, %d at a time, until
   both replicas report every policy;
 - *to Programmed*: from the same moment until the status of every policy says so;
 - *edit to in force*: from the patch of one policy until both replicas answer an
   agent by it, over TLS, with a ServiceAccount token, %d edits;
-- *memory*: resident, as the kernel counts it, once all are in force.
+- *memory*: resident, as the kernel counts it, once all are in force. Part of it
+  is what the garbage collector has not given back.
 
 | policies | first apply to in force | to Programmed | edit to in force, p50 | p99 | replica | manager |
 | --- | --- | --- | --- | --- | --- | --- |
-`, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), scaleNamespaces, scaleWorkers, scaleEdits)
+`, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load, scaleNamespaces, scaleWorkers, scaleEdits)
 	for _, m := range all {
 		slices.Sort(m.edits)
 		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %.0f MiB | %.0f MiB |\n", m.policies,

@@ -110,7 +110,8 @@ func (r *Report) logDir(path string) error {
 	if err != nil {
 		return err
 	}
-	known := []string{lockName, formatName, keysDir, tenantsDir, quarantineDir, probeName}
+	// The last two are what the service keeps beside its log.
+	known := []string{lockName, formatName, keysDir, tenantsDir, quarantineDir, probeName, "admin.sock", "last-good.json"}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
 			r.Unknown = append(r.Unknown, filepath.Join(path, e.Name()))

@@ -85,11 +85,11 @@ func answer(t *testing.T, q *dialect.Question, resp *decisionv1.Response, askUse
 	return strings.TrimSuffix(string(doc), "\n")
 }
 
-func read(t testing.TB, name, event string) (*dialect.Question, error) {
-	t.Helper()
+func read(tb testing.TB, name, event string) (*dialect.Question, error) {
+	tb.Helper()
 	d, ok := dialect.Find(name)
 	if !ok {
-		t.Fatalf("no dialect %s", name)
+		tb.Fatalf("no dialect %s", name)
 	}
 	return d.Read([]byte(event))
 }

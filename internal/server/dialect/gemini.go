@@ -59,8 +59,8 @@ func mcpTool(m *request.Members) string {
 	return name
 }
 
-// geminiRewrite sends new input, whose members are assigned to the old one one
-// by one: none can be taken away.
+// geminiRewrite sends new input. Its members are assigned to the old input, so
+// none of the old ones can be taken away.
 func geminiRewrite(sent, args map[string]any) any {
 	for name := range sent {
 		if _, kept := args[name]; !kept {

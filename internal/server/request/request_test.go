@@ -22,7 +22,7 @@ func TestTheFirstProblemIsKeptWhereverItIs(t *testing.T) {
 	inner.Text("n", "code.n", 8)
 	m.Text("b", "code.b", 8)
 	e, ok := errors.AsType[*request.Error](m.Err())
-	if !ok || e.Code != request.CodeCaseVariant || inner.Err() != m.Err() {
+	if !ok || e.Code != request.CodeCaseVariant || !errors.Is(inner.Err(), e) {
 		t.Errorf("outer %v, inner %v", m.Err(), inner.Err())
 	}
 }

@@ -20,7 +20,8 @@ type PathAllowlistApplyConfiguration struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 	// resolve says who resolves symbolic links: Service for the decision service,
 	// which must see the roots; Agent for the caller, which sends what it found;
-	// Lexical for nobody. Omitted: Service.
+	// Lexical for nobody. Omitted: Service where the decision service sees all of
+	// the roots, else Agent.
 	Resolve *apiv1alpha1.Resolve `json:"resolve,omitempty"`
 }
 
