@@ -45,7 +45,7 @@ func serve(t *testing.T, auditDir, policy string, more ...string) *process {
 // socketPath is a path for a socket: those of test directories can be too long.
 func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hp")
+	dir, err := os.MkdirTemp("", "hp") //nolint:usetesting // its paths are too long, see above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestTheCommandsOfTheReadmeWork(t *testing.T) {
 
 	var p *process
 	var id string
-	for _, line := range strings.Split(strings.Join(readme(t, "console"), ""), "\n") {
+	for line := range strings.SplitSeq(strings.Join(readme(t, "console"), ""), "\n") {
 		command, isCommand := strings.CutPrefix(line, "$ ")
 		if command, _, _ = strings.Cut(command, "  #"); !isCommand || strings.HasPrefix(command, "make ") {
 			continue

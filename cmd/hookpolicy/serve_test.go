@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -198,7 +199,7 @@ func bodyOf(t *testing.T, call map[string]any) []byte {
 		t.Fatal(err)
 	}
 	if packed == "" {
-		return b[:len(b):len(b)]
+		return slices.Clip(b)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {

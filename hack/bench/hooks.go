@@ -101,8 +101,8 @@ func (b *bench) hookCases(ctx context.Context) ([]hookCase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the SQL parser: %w", err)
 	}
-	real := constructors(classifier)
-	empty := maps.Clone(real)
+	whole := constructors(classifier)
+	empty := maps.Clone(whole)
 	empty[plan.KindRewrite] = func(*plan.Segment, *plan.Hook) (chain.Hook, error) {
 		return chain.HookFunc(func(context.Context, *chain.Call) (chain.Decision, error) { return chain.Allow{}, nil }), nil
 	}
@@ -123,13 +123,13 @@ func (b *bench) hookCases(ctx context.Context) ([]hookCase, error) {
 	n := 0
 	cases := []hookCase{
 		one(caseEmpty, rewriteHook, empty, always(search)),
-		one(caseCached, sqlHook, real, always(sqlCall(query(0)))),
-		one(caseNew, sqlHook, real, func(int) *chain.Call { n++; return sqlCall(query(n)) }),
+		one(caseCached, sqlHook, whole, always(sqlCall(query(0)))),
+		one(caseNew, sqlHook, whole, func(int) *chain.Call { n++; return sqlCall(query(n)) }),
 		{caseParse, benchmarkParse},
-		one("chain, pathAllowlist, resolve: Service", pathHook("Service"), real, always(pathCall)),
-		one("chain, pathAllowlist, resolve: Agent", pathHook("Agent"), real, always(pathCall)),
-		one("chain, pathAllowlist, resolve: Lexical", pathHook("Lexical"), real, always(pathCall)),
-		one("chain, rewrite (two passes)", rewriteHook, real, always(search)),
+		one("chain, pathAllowlist, resolve: Service", pathHook("Service"), whole, always(pathCall)),
+		one("chain, pathAllowlist, resolve: Agent", pathHook("Agent"), whole, always(pathCall)),
+		one("chain, pathAllowlist, resolve: Lexical", pathHook("Lexical"), whole, always(pathCall)),
+		one("chain, rewrite (two passes)", rewriteHook, whole, always(search)),
 	}
 	return cases, errors.Join(errs...)
 }

@@ -116,8 +116,8 @@ func (st *step) runHere(ctx context.Context, call *Call) (Decision, *Failure) {
 // A deadlineContext tells a deadline and keeps no timer for it: whoever needs to
 // be woken makes a context with that deadline of its own.
 type deadlineContext struct {
-	context.Context
-	deadline time.Time
+	context.Context //nolint:containedctx // it is one itself
+	deadline        time.Time
 }
 
 func (c deadlineContext) Deadline() (time.Time, bool) {

@@ -124,10 +124,11 @@ func (e *Engine) outcomeRecord(caller chain.Caller, o decisionv1.Outcome, d *rec
 		if r == nil {
 			return nil, nil
 		}
-		refusal := ""
-		if b, refusal = r.lookup(caller); refusal != "" {
+		own, refusal := r.lookup(caller)
+		if refusal != "" {
 			return nil, nil
 		}
+		b = own
 		rec.Extra = map[string]any{"unverified": true, "claimed": map[string]any{"chain": o.Audit.Chain, "seq": o.Audit.Seq, "hash": o.Audit.Hash}}
 	}
 	rec.Outcome = &audit.OutcomeClaim{

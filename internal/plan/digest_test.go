@@ -39,8 +39,8 @@ func fill(v reflect.Value, n *int) {
 			v.Set(reflect.ValueOf(time.Unix(int64(*n), 0)))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case reflect.String:
 		v.SetString(fmt.Sprintf("text %d", *n))
@@ -76,7 +76,7 @@ func eachChange(v reflect.Value, path, name string, f func(path, name string)) {
 			eachChange(v.Index(i), fmt.Sprintf("%s[%d]", path, i), name, f)
 		}
 	case reflect.Struct:
-		if t, ok := v.Interface().(time.Time); ok {
+		if t, ok := reflect.TypeAssert[time.Time](v); ok {
 			change(" changed", reflect.ValueOf(t.Add(time.Second)))
 			return
 		}

@@ -76,8 +76,7 @@ func CompileCluster(chp *v1alpha1.ClusterHookPolicy) (*plan.Segment, []string, f
 	return c.result(seg)
 }
 
-// A compiler collects the problems of one policy.
-// A View reports whether a decision service sees a root.
+// A View says of a root whether a decision service sees it.
 type View func(root string) bool
 
 // Sees is the view of a service that sees what lies beneath some paths.
@@ -87,6 +86,7 @@ func Sees(paths []string) View {
 	}
 }
 
+// A compiler collects the problems of one policy.
 type compiler struct {
 	views     []View
 	cluster   bool   // a ClusterHookPolicy

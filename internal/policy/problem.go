@@ -17,7 +17,7 @@ func (e *InvalidError) Error() string {
 }
 
 // A Problem is one thing that is wrong with a policy file.
-type Problem struct {
+type Problem struct { //nolint:errname // it is a part of an InvalidError and told with it
 	File string
 	// Object is the kind and name of the object, such as "HookPolicy
 	// customer-a/strict", or its place in the file if it has none. Empty when the

@@ -13,7 +13,7 @@ import (
 func TestNamesOfSecrets(t *testing.T) {
 	t.Parallel()
 	r := redact.New(nil)
-	for _, name := range strings.Fields(`api_key apikey apiKey APIKey X-Api-Key api.key passwords PGPASSWORD userPassword password2 DB_PASSWORD_DEV pass-word
+	for name := range strings.FieldsSeq(`api_key apikey apiKey APIKey X-Api-Key api.key passwords PGPASSWORD userPassword password2 DB_PASSWORD_DEV pass-word
 		pAsSwOrD passwd pwd passphrase pass token access_token refreshToken idToken AUTH_TOKEN sessionToken HF_TOKEN bot_token secret clientsecret
 		SECRET_KEY_BASE authorization Proxy-Authorization bearer cookie Set-Cookie private_key ssh_private_key accessKeyId secret_access_key
 		credentials connectionString dsn otp totp_code pin recoveryCode license_key encryption_key webhook_secret PHPSESSID jwt
@@ -30,7 +30,7 @@ func TestNamesOfSecrets(t *testing.T) {
 func TestNamesThatLookLikeThoseOfSecrets(t *testing.T) {
 	t.Parallel()
 	r := redact.New(nil)
-	for _, name := range strings.Fields(`max_tokens maxTokens token_count token_type tokenizer next_page_token continuationToken total_tokens stop_tokens
+	for name := range strings.FieldsSeq(`max_tokens maxTokens token_count token_type tokenizer next_page_token continuationToken total_tokens stop_tokens
 		tokenUrl password_policy password_changed_at passwordMinLength password_file secretary secretName secretKeyRef secret_version passenger compass
 		passport bypass author authority auth_mode authUrl key keyboard keyword monkey primary_key foreign_key public_key sort_key idempotency_key
 		key_id code zip_code error_code state cookie_policy pinned shipping spinner opinion credit description session_id expires_in id_type

@@ -168,7 +168,7 @@ func singularWord(w []byte) []byte {
 // set makes a set of the words of a text, folded like the words of names.
 func set(text string) map[string]bool {
 	s := make(map[string]bool)
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		s[compact(word)] = true
 	}
 	return s

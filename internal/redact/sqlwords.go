@@ -7,7 +7,8 @@ import (
 
 // word judges the keyword or identifier at i.
 func (q *sqlScanner) word(s string, i, base int) int {
-	end, name := i, ""
+	var end int
+	var name string
 	if c := s[i]; c == '"' || c == '`' {
 		start, stop, after, ok := literal(s, i)
 		if !ok {
@@ -19,8 +20,7 @@ func (q *sqlScanner) word(s string, i, base int) int {
 		}
 		end, name = after, s[start:min(stop, start+64)]
 	} else {
-		for end < len(s) && (isAlnum(s[end]) || s[end] == '_' || s[end] == '@' || s[end] == '#' || s[end] >= 0x80) {
-			end++
+		for end = i; end < len(s) && (isAlnum(s[end]) || s[end] == '_' || s[end] == '@' || s[end] == '#' || s[end] >= 0x80); end++ {
 		}
 		name = s[i:end]
 	}
@@ -160,7 +160,7 @@ var (
 // exactly makes a set of words as they are written.
 func exactly(text string) map[string]bool {
 	s := make(map[string]bool)
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		s[w] = true
 	}
 	return s

@@ -20,7 +20,7 @@ func newTrigger(patterns []string) *trigger {
 	for _, p := range patterns {
 		for i := range len(p) {
 			if c := p[i]; t.class[c] == 0 {
-				t.class[c] = uint8(t.width) //nolint:gosec // G115: there are at most 128 ASCII characters
+				t.class[c] = uint8(t.width) // there are at most 128 ASCII characters
 				t.width++
 			}
 		}
@@ -71,7 +71,7 @@ func (t *trigger) insert(pattern string) {
 		case i == len(pattern)-1:
 			*edge = hit
 		case *edge == 0:
-			*edge = uint16(len(t.next) / t.width) //nolint:gosec // G115: patterns are few and short
+			*edge = uint16(len(t.next) / t.width) // patterns are few and short
 			at = int(*edge)
 			t.next = append(t.next, make([]uint16, t.width)...)
 		default:
@@ -122,7 +122,7 @@ func signPatterns() []string {
 			}
 		}
 	}
-	for _, digits := range strings.Fields("mt mj mz nd nt nj nz od ot") { // Discord: base64 of digits
+	for digits := range strings.FieldsSeq("mt mj mz nd nt nj nz od ot") { // Discord: base64 of digits
 		for _, c := range "aeimquycgk" {
 			for _, d := range "wxyz012345" {
 				patterns = append(patterns, digits+string(c)+string(d))

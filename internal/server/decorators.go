@@ -66,7 +66,7 @@ func (s *Server) logPanic(message string, p any) {
 	if e, ok := p.(runtime.Error); ok {
 		what = e.Error()
 	}
-	s.log.Error(message, "panic", what, "stack", string(debug.Stack()))
+	s.log.Error("Panicked", "where", message, "panic", what, "stack", string(debug.Stack()))
 }
 
 // withOrigin refuses what a browser sends on behalf of a foreign page.

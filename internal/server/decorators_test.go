@@ -14,7 +14,7 @@ func TestAPanicAfterTheAnswerHasBegunBreaksTheConnection(t *testing.T) {
 		panic("in the middle")
 	})
 	defer func() {
-		if p := recover(); p != http.ErrAbortHandler {
+		if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // what was thrown is no error to unwrap
 			t.Errorf("recovered %v: half an answer would look like a whole one", p)
 		}
 	}()

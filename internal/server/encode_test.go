@@ -26,8 +26,8 @@ func fill(v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case reflect.String:
 		v.SetString("é\"\\\n<\u2028 " + v.Type().Name())

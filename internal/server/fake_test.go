@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -150,9 +151,7 @@ func (r *running) do(t testing.TB, method, path, body string, header http.Header
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	if host := header.Get("Host"); host != "" {
 		req.Host = host
 	}

@@ -101,7 +101,7 @@ func newCatalog(text string) (*catalog, error) {
 			}
 			current = e
 		default:
-			for _, name := range strings.Fields(line) {
+			for name := range strings.FieldsSeq(line) {
 				c.add(name, current)
 			}
 		}

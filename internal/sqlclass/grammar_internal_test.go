@@ -143,8 +143,8 @@ func typeOf(g *grammar, s *shape) reflect.Type {
 // withRelation fills the single relations of a message, which the parser
 // never leaves out where rules read them.
 func withRelation(v reflect.Value) reflect.Value {
-	for i := range v.Elem().NumField() {
-		if f := v.Elem().Field(i); f.Type() == reflect.TypeFor[*pg.RangeVar]() {
+	for _, f := range v.Elem().Fields() {
+		if f.Type() == reflect.TypeFor[*pg.RangeVar]() {
 			f.Set(reflect.ValueOf(&pg.RangeVar{Relname: "t"}))
 		}
 	}

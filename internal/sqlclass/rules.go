@@ -157,6 +157,7 @@ func dropStmt(w *walker, s *pg.DropStmt, v *verdict) {
 			schema, name := qualified(n.GetList().GetItems())
 			w.changes(&pg.RangeVar{Schemaname: schema, Relname: name}, v.class)
 		}
+	default: // everything else that can be dropped asks, and is no relation
 	}
 }
 

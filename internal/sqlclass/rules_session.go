@@ -13,7 +13,7 @@ type settings struct {
 
 func newSettings() settings {
 	s := settings{harmless: make(map[string]bool)}
-	for _, name := range strings.Fields(harmlessSettings) {
+	for name := range strings.FieldsSeq(harmlessSettings) {
 		s.harmless[name] = true
 	}
 	return s

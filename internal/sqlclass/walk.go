@@ -175,7 +175,7 @@ func (w *walker) note(f Finding) {
 func (w *walker) kids(s *shape, v reflect.Value) {
 	names := len(w.ctes)
 	if s.with >= 0 {
-		if with, _ := v.Field(s.kids[s.with].field).Interface().(*pg.WithClause); with != nil {
+		if with, _ := reflect.TypeAssert[*pg.WithClause](v.Field(s.kids[s.with].field)); with != nil {
 			w.with(with)
 		}
 	}

@@ -1,6 +1,7 @@
 package sqlclass
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v5"
@@ -44,12 +45,7 @@ func boolAlwaysTrue(b *pg.BoolExpr) bool {
 		}
 		return true
 	case pg.BoolExprType_OR_EXPR:
-		for _, a := range b.Args {
-			if alwaysTrue(a) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(b.Args, alwaysTrue)
 	case pg.BoolExprType_NOT_EXPR:
 		c := b.Args[0].GetAConst()
 		return c.GetBoolval() != nil && !c.GetBoolval().Boolval

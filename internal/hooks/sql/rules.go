@@ -89,6 +89,7 @@ func (r *rules) answer(f *sqlclass.Finding) (a answer, tightened bool) {
 		base = allow
 	case sqlclass.Destructive, sqlclass.Admin:
 		base = ask
+	default: // Forbidden, and what has no class
 	}
 	if base == deny {
 		return deny, false
