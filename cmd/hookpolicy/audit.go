@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +74,9 @@ func verifyAudit(out io.Writer, path, output string) (good bool, err error) {
 
 func printReport(out io.Writer, r *store.Report) error {
 	w := bufio.NewWriter(out)
+	slices.SortFunc(r.Chains, func(a, b store.ChainReport) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Path, b.Path))
+	})
 	records, bad := uint64(0), 0
 	for _, c := range r.Chains {
 		records += c.Records

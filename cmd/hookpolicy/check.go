@@ -94,6 +94,8 @@ type checked struct {
 	Message  string              `json:"message"`
 	Args     json.RawMessage     `json:"args"`
 	Record   json.RawMessage     `json:"record"`
+
+	prompt string // what people would see
 }
 
 func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -115,11 +117,17 @@ func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr 
 	if o.output == "json" {
 		show = &jsonPrinter{enc: newEncoder(out)}
 	}
-	total, missed, err := c.decideAll(ctx, in, show)
-	if err := errors.Join(err, show.end(total, missed), out.Flush()); err != nil {
+	n, err := c.decideAll(ctx, in, show)
+	if err == nil && n.total == 0 {
+		err = errors.New("the file holds no case")
+	}
+	if err != nil {
+		return errors.Join(err, out.Flush())
+	}
+	if err := errors.Join(show.end(n), out.Flush()); err != nil {
 		return err
 	}
-	if missed > 0 {
+	if n.missed > 0 {
 		return errNo
 	}
 	return nil
@@ -149,7 +157,7 @@ func (o *checkOptions) checker(ctx context.Context, stderr io.Writer) (*checker,
 		return nil, err
 	}
 	log := &memoryChain{}
-	e, err := engine.New(engine.Options{Constructors: constructors, Recorder: log, Approvals: forgetful{}, Replica: "check", RefusalsPerSecond: math.Inf(1)})
+	e, err := engine.New(engine.Options{Constructors: constructors, Recorder: log, Approvals: &forgetful{}, Replica: "check", RefusalsPerSecond: math.Inf(1)})
 	if err != nil {
 		return nil, fmt.Errorf("set up the engine: %w", err)
 	}
@@ -159,37 +167,45 @@ func (o *checkOptions) checker(ctx context.Context, stderr io.Writer) (*checker,
 	return &checker{engine: e, caller: caller, log: log}, nil
 }
 
-func (c *checker) decideAll(ctx context.Context, in io.Reader, show printer) (total, missed int, err error) {
+// counts are how many cases there were, and what became of them.
+type counts struct{ total, met, missed, shown int }
+
+func (c *checker) decideAll(ctx context.Context, in io.Reader, show printer) (n counts, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxCaseBytes)
-	for n := 1; lines.Scan(); n++ {
+	for line := 1; lines.Scan(); line++ {
 		if len(strings.TrimSpace(lines.Text())) == 0 {
 			continue
 		}
 		var tc testCase
 		if err := json.Unmarshal(lines.Bytes(), &tc); err != nil {
-			return total, missed, fmt.Errorf("line %d of the cases: %w", n, err)
+			return n, fmt.Errorf("line %d of the cases: %w", line, err)
 		}
 		if len(tc.Call) == 0 {
-			return total, missed, fmt.Errorf("line %d of the cases: a case needs a call", n)
+			return n, fmt.Errorf("line %d of the cases: a case needs a call", line)
 		}
 		if tc.ID == "" {
-			tc.ID = fmt.Sprintf("line %d", n)
+			tc.ID = fmt.Sprintf("line %d", line)
 		}
 		got := c.decide(ctx, tc)
 		met := tc.met(got.Decision)
-		total++
-		if !met {
-			missed++
+		n.total++
+		switch {
+		case tc.Expect == "":
+			n.shown++
+		case met:
+			n.met++
+		default:
+			n.missed++
 		}
 		if err := show.show(tc, got, met); err != nil {
-			return total, missed, fmt.Errorf("print a case: %w", err)
+			return n, fmt.Errorf("print a case: %w", err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return total, missed, fmt.Errorf("read the cases: %w", err)
+		return n, fmt.Errorf("read the cases: %w", err)
 	}
-	return total, missed, nil
+	return n, nil
 }
 
 // decide reads the call as the socket does and decides it as the service does.
@@ -207,6 +223,9 @@ func (c *checker) decide(ctx context.Context, tc testCase) checked {
 	if resp.Reason != nil {
 		got.Code, got.Message = resp.Reason.Code, resp.Reason.Message
 	}
+	if resp.Approval != nil {
+		got.prompt = resp.Approval.Prompt
+	}
 	return got
 }
 
@@ -221,7 +240,7 @@ func (tc *testCase) met(d decisionv1.Decision) bool {
 
 type printer interface {
 	show(tc testCase, got checked, met bool) error
-	end(total, missed int) error
+	end(n counts) error
 }
 
 type jsonPrinter struct{ enc *json.Encoder }
@@ -233,7 +252,7 @@ func newEncoder(w io.Writer) *json.Encoder {
 }
 
 func (p *jsonPrinter) show(_ testCase, got checked, _ bool) error { return p.enc.Encode(got) }
-func (p *jsonPrinter) end(int, int) error                         { return nil }
+func (p *jsonPrinter) end(counts) error                           { return nil }
 
 type tablePrinter struct {
 	w     *tabwriter.Writer
@@ -252,14 +271,22 @@ func (p *tablePrinter) show(tc testCase, got checked, met bool) error {
 	case !met:
 		expected += "  <-- missed"
 	}
-	_, err := fmt.Fprintf(p.w, "%s\t%s\t%s\t%s\t%s\t%s\n", approval.Safe(tc.ID, maxShownID), got.Decision, expected, got.Code, got.Hook, got.Message)
+	message := got.Message
+	if got.prompt != "" {
+		message = got.prompt
+	}
+	_, err := fmt.Fprintf(p.w, "%s\t%s\t%s\t%s\t%s\t%s\n", approval.Safe(tc.ID, maxShownID), got.Decision, expected, got.Code, got.Hook, message)
 	return err
 }
 
-func (p *tablePrinter) end(total, missed int) error {
+func (p *tablePrinter) end(n counts) error {
 	if err := p.w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.w, "\n%d cases, %d as expected, %d missed\n", total, total-missed, missed)
-	return errors.Join(err, p.w.Flush())
+	fmt.Fprintf(p.w, "\n%d cases: %d as expected, %d missed", n.total, n.met, n.missed)
+	if n.shown > 0 {
+		fmt.Fprintf(p.w, ", %d only shown", n.shown)
+	}
+	fmt.Fprintln(p.w)
+	return p.w.Flush()
 }

@@ -23,13 +23,14 @@ func TestCheckSaysWhetherCasesAreDecidedAsExpected(t *testing.T) {
 	}{
 		"all as expected": {
 			`{"id":"a","call":` + read + `,"expect":"Allow"}` + "\n" + `{"id":"b","call":` + drop + `,"expect":"AskUser"}`,
-			exitOK, "2 cases, 2 as expected, 0 missed",
+			exitOK, "2 cases: 2 as expected, 0 missed",
 		},
 		"one missed":                           {`{"id":"a","call":` + drop + `,"expect":"Allow"}`, exitFailed, "AskUser   Allow  <-- missed"},
 		"another answer that will do":          {`{"id":"a","call":` + drop + `,"expect":"Deny","also_defensible":["AskUser"]}`, exitOK, "0 missed"},
-		"nothing expected":                     {`{"id":"a","call":` + drop + `}`, exitOK, "1 as expected"},
-		"blank lines and notes do no harm":     {"\n" + `{"id":"a","note":{"x":1},"call":` + read + `,"expect":"Allow"}` + "\n\n", exitOK, "1 cases"},
+		"nothing expected":                     {`{"id":"a","call":` + drop + `}`, exitOK, "0 missed, 1 only shown"},
+		"blank lines and notes do no harm":     {"\n" + `{"id":"a","note":{"x":1},"call":` + read + `,"expect":"Allow"}` + "\n\n", exitOK, "1 cases: 1 as expected"},
 		"a call that cannot be read is denied": {`{"id":"a","call":{"tool":"db_query_sql","args":{"sql":"SELECT 1","sql":"DROP TABLE t"}},"expect":"Deny"}`, exitOK, "request.duplicate_key"},
+		"no case at all":                       {"\n", exitFailed, ""},
 		"each case is decided as if it were the first": {
 			strings.Repeat(`{"call":`+drop+`,"expect":"AskUser"}`+"\n", 50), exitOK, "50 as expected",
 		},

@@ -67,27 +67,38 @@ func (m *memoryChain) take() []byte {
 	return line
 }
 
-// forgetful is an approval store that holds every call and remembers none, so
-// that each case is judged as if it were the first.
-type forgetful struct{}
+// forgetful is an approval store that remembers the one call that is being
+// decided, and lists none, so that each case is judged as if it were the first.
+// It is for one caller at a time.
+type forgetful struct{ held approval.Approval }
 
-var _ approval.Store = forgetful{}
+var _ approval.Store = (*forgetful)(nil)
 
-func (forgetful) Create(_ context.Context, a approval.Approval) (approval.Approval, error) {
+func (f *forgetful) Create(_ context.Context, a approval.Approval) (approval.Approval, error) {
+	f.held = a
 	return a, nil
 }
 
-func (forgetful) Get(context.Context, string) (approval.Approval, error) {
-	return approval.Approval{}, approval.ErrNotFound
+func (f *forgetful) Get(_ context.Context, id string) (approval.Approval, error) {
+	if id != f.held.ID {
+		return approval.Approval{}, approval.ErrNotFound
+	}
+	return f.held, nil
 }
 
-func (forgetful) Update(context.Context, approval.Approval) (approval.Approval, error) {
-	return approval.Approval{}, approval.ErrNotFound
+func (f *forgetful) Update(_ context.Context, a approval.Approval) (approval.Approval, error) {
+	if a.ID != f.held.ID {
+		return approval.Approval{}, approval.ErrNotFound
+	}
+	f.held = a
+	return a, nil
 }
 
-func (forgetful) List(context.Context, approval.Filter) ([]approval.Approval, error) { return nil, nil }
+func (*forgetful) List(context.Context, approval.Filter) ([]approval.Approval, error) {
+	return nil, nil
+}
 
-func (forgetful) Watch(ctx context.Context, _ string) <-chan approval.Approval {
+func (*forgetful) Watch(ctx context.Context, _ string) <-chan approval.Approval {
 	ch := make(chan approval.Approval)
 	context.AfterFunc(ctx, func() { close(ch) })
 	return ch

@@ -69,6 +69,9 @@ func (o *fileOrigin) open(ctx context.Context, e *engine.Engine, metrics prometh
 	}
 	if o.config.tokenFile == "" {
 		caller, err := callerOf(o.config.caller, set)
+		if err == nil && set.Lookup(caller.Namespace, caller.ServiceAccount) == nil {
+			o.log.LogAttrs(ctx, slog.LevelWarn, "No policy governs the caller of every request", slog.String("caller", caller.String()))
+		}
 		return server.Loopback{Caller: caller}, err
 	}
 	tokens, err := server.NewTokenFile(o.config.tokenFile, o.log)

@@ -135,7 +135,7 @@ func TestHooksAreCombined(t *testing.T) {
 		},
 		"rewrites compose": {
 			[]chain.HookFunc{set("b", "2"), set("c", "3")},
-			answer{Effect: chain.EffectRewrite, Args: map[string]any{"a": "1", "b": "2", "c": "3"}},
+			answer{Effect: chain.EffectRewrite, Hook: "h0", Args: map[string]any{"a": "1", "b": "2", "c": "3"}},
 		},
 		"what a hook rewrites the next one reads": {
 			[]chain.HookFunc{set("a", "2"), denyIf("a", "2")}, answer{Effect: chain.EffectDeny, Code: "seen", Hook: "h1"},
@@ -298,6 +298,23 @@ func TestAsksOfTheLastPassBecomeOne(t *testing.T) {
 	}
 	if r.Asks[0].Timeout() != 5*time.Minute || r.Asks[1].Timeout() != 10*time.Minute {
 		t.Errorf("time-outs %s and %s", r.Asks[0].Timeout(), r.Asks[1].Timeout())
+	}
+}
+
+func TestTheStepsTellWhoRewroteTheCall(t *testing.T) {
+	c := build(t, tenant(hook("allows"), hook("sets")), scripted{
+		"allows": allow,
+		"sets": func(_ context.Context, c *chain.Call) (chain.Decision, error) {
+			if c.Args["x"] == "y" {
+				return chain.Allow{Basis: chain.Basis{Rule: "unchanged"}}, nil
+			}
+			c.Args["x"] = "y"
+			return chain.Rewrite{Args: c.Args, Basis: chain.Basis{Rule: "changed"}}, nil
+		},
+	})
+	r := c.Decide(t.Context(), call(map[string]any{}))
+	if len(r.Steps) != 2 || r.Steps[1].Basis.Rule != "changed" || r.Steps[1].Effect != chain.EffectRewrite || r.Hook != "sets" {
+		t.Errorf("steps %+v, hook %q", r.Steps, r.Hook)
 	}
 }
 

@@ -15,13 +15,14 @@ type Result struct {
 	// Args are the arguments that the decision is about: what the tool must
 	// run with if it may.
 	Args map[string]any
-	// Segment and Hook say who denied, or asked first. Segment is nil and
-	// Hook empty where no policy's hook did.
+	// Segment and Hook say who denied, asked first or rewrote first. Segment is
+	// nil and Hook empty where no policy's hook did.
 	Segment *plan.Segment
 	Hook    string
 	// Asks are the questions of the last pass, in order.
 	Asks []Ask
-	// Steps are the hooks of the last pass that looked at the call.
+	// Steps are the hooks of the last pass that looked at the call. A hook that
+	// rewrote it in an earlier pass stands here with what it did then.
 	Steps []Step
 	// Failures are the failed hooks of all passes, ignored ones included.
 	Failures []Failure
@@ -31,6 +32,14 @@ type Result struct {
 	Mode plan.Enforcement
 	// Would is, in DryRun, what would have been decided.
 	Would *Result
+
+	rewrites []rewrite // of all passes, in order
+}
+
+// A rewrite is a step that changed the arguments.
+type rewrite struct {
+	step Step
+	by   *step
 }
 
 // Effect returns the effect of the result's decision.

@@ -111,6 +111,7 @@ func (s *stage) pass(ctx context.Context, call *Call, r *Result) (changed, done 
 				r.step(st, d)
 				if !strictjson.Equal(call.Args, d.Args) {
 					call.Args, changed = d.Args, true
+					r.rewrites = append(r.rewrites, rewrite{r.Steps[len(r.Steps)-1], st})
 				}
 			case Allow:
 				r.step(st, d)
@@ -168,8 +169,24 @@ func (r *Result) settle(original map[string]any) *Result {
 		r.Decision = Allow{}
 	default:
 		r.Decision = Rewrite{Args: r.Args}
+		first := r.rewrites[0].by
+		r.Segment, r.Hook = first.segment, first.hook.Name
 	}
+	r.keepRewrites()
 	return r
+}
+
+// keepRewrites puts what rewrote the call in an earlier pass in the place of
+// what the same hook said in the last one, where it had nothing left to do.
+func (r *Result) keepRewrites() {
+	for i := range r.Steps {
+		for _, w := range slices.Backward(r.rewrites) {
+			if w.step.Policy == r.Steps[i].Policy && w.step.Hook == r.Steps[i].Hook {
+				r.Steps[i] = w.step
+				break
+			}
+		}
+	}
 }
 
 func (r *Result) deny(d Deny) *Result { return r.denyBy(nil, "", d) }

@@ -139,8 +139,12 @@ func TestDryRunAnswersAllowAndRecordsWhatItWouldDo(t *testing.T) {
 			t.Errorf("%s: args %s", what, got.Args)
 		}
 		records := h.log.of(audit.KindDecision)
-		if r := records[len(records)-1]; r.Would != would || r.Mode != "DryRun" {
+		r := records[len(records)-1]
+		if r.Would != would || r.Mode != "DryRun" {
 			t.Errorf("%s: would %q in mode %q", what, r.Would, r.Mode)
+		}
+		if reason := r.Extra["would_reason"]; would == "Deny" && (r.Hook != "h" || reason != "test.denied") {
+			t.Errorf("%s: by hook %q for reason %v", what, r.Hook, reason)
 		}
 	}
 	if steps := h.log.of(audit.KindApproval); len(steps) > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hookpolicy/hookpolicy/internal/approval"
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
@@ -29,7 +30,10 @@ func (e *Engine) record(a *attempt, v verdict) (*audit.Record, error) {
 	rec.Mode = string(r.Mode)
 	steps := r.Steps
 	if r.Would != nil {
-		rec.Would = string(r.Would.Effect())
+		rec.Would, rec.Hook = string(r.Would.Effect()), r.Would.Hook
+		if code := codeOf(r.Would.Decision); code != "" {
+			rec.Extra = map[string]any{"would_reason": code}
+		}
 		steps = r.Would.Steps
 	}
 	for _, s := range steps {
@@ -69,7 +73,22 @@ func (a *attempt) recordOwn(rec *audit.Record, v verdict) {
 		failures = append(failures, map[string]any{"policy": f.Policy, "hook": f.Hook, "cause": f.Cause, "ignored": f.Ignored})
 	}
 	if failures != nil {
-		rec.Extra = map[string]any{"failures": failures}
+		if rec.Extra == nil {
+			rec.Extra = make(map[string]any)
+		}
+		rec.Extra["failures"] = failures
+	}
+}
+
+// codeOf is the code of a decision that has one.
+func codeOf(d chain.Decision) string {
+	switch d := d.(type) {
+	case chain.Deny:
+		return d.Code
+	case chain.AskUser:
+		return d.Code
+	default:
+		return ""
 	}
 }
 
@@ -85,7 +104,7 @@ func (a *attempt) bareRecord(v verdict) *audit.Record {
 		rec.Approval = &audit.ApprovalStep{ID: ap.ID, State: string(ap.State)}
 	}
 	if v.viaAgent {
-		rec.Approval = &audit.ApprovalStep{State: "Used", Via: "agent"}
+		rec.Approval.Via = approval.ViaAgent
 	}
 	return rec
 }

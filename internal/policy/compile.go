@@ -37,7 +37,7 @@ func Compile(hp *v1alpha1.HookPolicy, view ...View) (*plan.Segment, []string, fi
 	seg.Approvals.Consent = choose(c, at.Child("approvals", "consent"), spec.Approvals.Consent, plan.ConsentHuman, plan.ConsentAgent)
 	seg.Audit.OnFailure = choose(c, at.Child("audit", "onFailure"), spec.Audit.OnFailure, plan.VerdictDeny, plan.VerdictAllow)
 	if seg.Approvals.Consent == plan.ConsentAgent {
-		c.warn(at.Child("approvals", "consent"), "with Agent, a model can consent to its own calls: it only has to repeat them with confirm_destructive")
+		c.warn(at.Child("approvals", "consent"), "with Agent, a model can consent to its own calls: it only has to send confirm_destructive, even the first time")
 	}
 	switch hooks := spec.Hooks; {
 	case hooks == nil:

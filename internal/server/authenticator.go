@@ -84,7 +84,7 @@ func unauthenticated(message string) error {
 func BearerToken(r *http.Request) (string, error) {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
-		return "", unauthenticated("a request needs one Authorization header")
+		return "", unauthenticated("send Authorization: Bearer TOKEN, once")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	token = strings.TrimLeft(token, " ")

@@ -51,7 +51,7 @@ func (s *service) rootOf(ctx context.Context, at place) (string, *refusal, error
 	for i, names := range s.resolvedRoots {
 		switch {
 		case names == nil:
-			outside = refuse(CodeRootNotVisible, "path is outside the allowed directories")
+			outside = refuse(CodeRootNotVisible, "an allowed directory cannot be seen by the decision service")
 		case isWithin(at.names, names):
 			return s.roots[i].text, nil, nil
 		}

@@ -64,7 +64,7 @@ func rulingOf(f *sqlclass.Finding, tightened bool) ruling {
 		r.code, r.risk = CodeAdmin, chain.RiskHigh
 	case f.Class == sqlclass.Destructive:
 		r.code = CodeDestructive
-		if f.AllRows {
+		if f.AllRows || f.Node == "DropStmt" { // nothing brings it back
 			r.risk = chain.RiskHigh
 		}
 	}

@@ -103,7 +103,7 @@ func (s *Server) vote(approve bool) handler {
 			s.fail(w, err)
 			return
 		}
-		s.log.Info("Took down a vote", "approval", a.ID, "user", p.user, "approve", approve, "state", string(a.State))
+		s.log.Info("Recorded a vote", "approval", a.ID, "user", p.user, "approve", approve, "state", string(a.State))
 		s.reply(w, heldOf(a))
 	}
 }
