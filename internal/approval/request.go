@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,10 @@ type Request struct {
 	// for nothing where more than one approver is needed.
 	FlagCounts bool
 
+	// Tool and Session are what people see of the binding's; those themselves
+	// if empty.
+	Tool    string
+	Session string
 	Prompt  string
 	Details []string
 	Risk    chain.Risk
@@ -69,8 +74,8 @@ func (r *Request) approval(digest, replica string, now time.Time) Approval {
 		Args:             strictjson.Clone(r.Args),
 		Asks:             slices.Clone(r.Asks),
 		Requester:        r.Binding.Caller,
-		Session:          r.Binding.Session,
-		Tool:             r.Binding.Tool,
+		Session:          cmp.Or(r.Session, r.Binding.Session),
+		Tool:             cmp.Or(r.Tool, r.Binding.Tool),
 		Policy:           r.Policy,
 		DecisionID:       r.DecisionID,
 		Replica:          replica,

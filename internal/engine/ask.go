@@ -61,6 +61,7 @@ func (e *Engine) approvalRequest(a *attempt) approval.Request {
 			Tool: a.req.Tool, Args: r.Args, Caller: a.caller, Session: a.req.Session,
 			ChainDigest: a.bound.chain.Digest(),
 		},
+		Tool: a.tool(), Session: a.session(),
 		DecisionID: a.id, Consent: a.consent, FlagCounts: byAgent,
 		Prompt: a.bound.redactor.Text(r.Asks[0].Prompt), Details: a.details(), Risk: r.Risk(), Args: args,
 		Policy:  approval.Policy{Name: a.bound.tenant, ChainDigest: a.bound.chain.Digest()},

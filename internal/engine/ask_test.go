@@ -86,8 +86,13 @@ func TestWhoseWordCounts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := start(t, tc.set).ask(t, tc.args); got.Decision != tc.want {
+			got := start(t, tc.set).ask(t, tc.args)
+			if got.Decision != tc.want {
 				t.Errorf("decision %s, want %s", got.Decision, tc.want)
+			}
+			if a := got.Approval; got.Decision == decisionv1.AskUser && a.AgentMayConsent != strings.HasPrefix(name, "under Agent") &&
+				!strings.HasPrefix(name, "the flag never replaces") {
+				t.Errorf("the agent's word counts: %v", a.AgentMayConsent)
 			}
 		})
 	}

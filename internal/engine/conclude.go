@@ -57,7 +57,7 @@ func (e *Engine) conclude(ctx context.Context, a *attempt, v verdict) *decisionv
 // explain fills in why, who and what to do next.
 func (e *Engine) explain(a *attempt, v verdict, resp *decisionv1.Response) {
 	if v.code != "" {
-		resp.Reason = &decisionv1.Reason{Code: v.code, Message: v.message}
+		resp.Reason = &decisionv1.Reason{Code: v.code, Message: e.plain.Text(v.message)}
 	}
 	if a.result != nil {
 		resp.Hook = a.result.Hook
@@ -65,6 +65,9 @@ func (e *Engine) explain(a *attempt, v verdict, resp *decisionv1.Response) {
 	}
 	if v.approval != nil {
 		resp.Approval = wireApproval(v.approval, e.clock())
+		if a.result != nil && v.effect == chain.EffectAskUser {
+			_, resp.Approval.AgentMayConsent = strictest(a.result.Asks)
+		}
 	}
 }
 
@@ -86,12 +89,29 @@ func answerArgs(a *attempt, v verdict) (json.RawMessage, error) {
 // append makes a record durable, whether or not the client is still there:
 // every attempt is recorded.
 func (e *Engine) append(ctx context.Context, tenant string, rec *audit.Record) (audit.Receipt, error) {
+	e.clean(rec)
 	receipt, err := e.recorder.Append(context.WithoutCancel(ctx), tenant, rec)
 	if err != nil {
 		e.metrics.auditFailures.Inc()
 		return receipt, fmt.Errorf("append to the audit chain: %w", err)
 	}
 	return receipt, nil
+}
+
+// clean takes out of a finished record whatever else a caller can write into
+// it: every text and name of the caller's, wherever it came from, has the shape
+// of no secret when it is written down. Arguments were cleaned by their policy.
+func (e *Engine) clean(rec *audit.Record) {
+	rec.ReqID, rec.Session, rec.Tool = e.plain.Text(rec.ReqID), e.plain.Text(rec.Session), e.plain.Text(rec.Tool)
+	if o := rec.Outcome; o != nil {
+		o.ResultDigest = e.plain.Text(o.ResultDigest)
+	}
+	if rec.Facts != nil {
+		rec.Facts, _ = e.plain.Args(rec.Facts)
+	}
+	if rec.Extra != nil {
+		rec.Extra, _ = e.plain.Args(rec.Extra)
+	}
 }
 
 // unrecorded is the answer where there is no record.

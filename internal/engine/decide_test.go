@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -238,5 +240,52 @@ func TestACallerWhoLeftIsRecordedAndNotAllowed(t *testing.T) {
 	}
 	if n := len(h.log.of(audit.KindDecision)); n != 1 {
 		t.Errorf("%d records", n)
+	}
+}
+
+func TestNoTextOfTheCallersCarriesASecretIntoARecord(t *testing.T) {
+	const canary = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
+	h := start(t, team())
+	h.Decide(t.Context(), agent, engine.Request{CallID: canary, Session: canary, Tool: tool, Args: do("ask")})
+	asked := h.Decide(t.Context(), agent, engine.Request{Session: canary, Tool: tool, Args: do("ask")})
+	h.approve(t, asked.Approval.ID)
+	allowed := h.ask(t, do("allow"))
+	o := outcomeOf(allowed)
+	o.ResultDigest, o.Error, o.Audit.Hash = canary, canary, canary
+	if _, err := h.Outcome(t.Context(), agent, o); err != nil {
+		t.Fatal(err)
+	}
+	for i := range h.log.records {
+		line, _, err := audit.AppendLine(nil, &h.log.records[i].Record, audit.Place{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(line), canary) {
+			t.Errorf("a secret in %s", line)
+		}
+	}
+	held, err := h.Desk().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range held {
+		if strings.Contains(a.Session+a.Tool, canary) {
+			t.Errorf("people see a secret: %+v", a)
+		}
+	}
+}
+
+func TestRetriesDoNotFillTheMemory(t *testing.T) {
+	h := start(t, team())
+	big := strings.Repeat("x", 512<<10)
+	for i := range 200 { // 100 MiB of arguments
+		h.Decide(t.Context(), agent, engine.Request{CallID: strconv.Itoa(i), Tool: tool, Args: map[string]any{"big": big}})
+	}
+	before := len(h.log.of(audit.KindDecision))
+	h.Decide(t.Context(), agent, engine.Request{CallID: "0", Tool: tool, Args: map[string]any{"big": big}})
+	h.Decide(t.Context(), agent, engine.Request{CallID: "199", Tool: tool, Args: map[string]any{"big": big}})
+	r := h.log.of(audit.KindDecision)[before:]
+	if len(r) != 2 || r[0].Repeat || !r[1].Repeat {
+		t.Errorf("the oldest call is remembered: %v, the latest: %v", r[0].Repeat, r[1].Repeat)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
+	"github.com/hookpolicy/hookpolicy/internal/redact"
 )
 
 // Codes of the engine's own decisions.
@@ -84,6 +85,7 @@ type Engine struct {
 	log          *slog.Logger
 	metrics      *metrics
 	clock        func() time.Time
+	plain        *redact.Redactor // without any policy's own names
 
 	swap    sync.Mutex // serialises SetPolicies
 	rules   atomic.Pointer[rules]
@@ -106,6 +108,7 @@ func New(o Options) (*Engine, error) {
 		log:          o.Logger,
 		metrics:      newMetrics(o.Metrics),
 		clock:        o.Clock,
+		plain:        redact.New(nil),
 		refused:      newRefusals(o.RefusalsPerSecond),
 	}
 	if e.log == nil {

@@ -12,10 +12,12 @@ import (
 )
 
 // A settled answer is given again to a retry for repeatFor, and at most
-// maxRepeats of them are remembered.
+// maxRepeats of them are remembered, with maxRepeatBytes of arguments: nobody
+// fills the memory with calls that only look like ones to be retried.
 const (
-	repeatFor  = time.Minute
-	maxRepeats = 16_384
+	repeatFor      = time.Minute
+	maxRepeats     = 16_384
+	maxRepeatBytes = 32 << 20
 )
 
 // repeats remembers settled answers by caller and call id, so that a retry of
@@ -29,6 +31,7 @@ type repeats struct {
 	younger map[repeatKey]*repeat
 	older   map[repeatKey]*repeat
 	born    time.Time // of the younger generation
+	bytes   int       // of arguments in the younger generation
 }
 
 type repeatKey struct {
@@ -99,9 +102,11 @@ func (r *repeats) end(key repeatKey, mine *repeat, settled *decisionv1.Response,
 	defer r.mu.Unlock()
 	delete(r.running, key)
 	if settled != nil {
-		if r.younger == nil || len(r.younger) >= maxRepeats/2 || now.Sub(r.born) >= repeatFor {
-			r.older, r.younger, r.born = r.younger, make(map[repeatKey]*repeat, len(r.younger)), now
+		full := len(r.younger) >= maxRepeats/2 || r.bytes >= maxRepeatBytes/2
+		if r.younger == nil || full || now.Sub(r.born) >= repeatFor {
+			r.older, r.younger, r.born, r.bytes = r.younger, make(map[repeatKey]*repeat, len(r.younger)), now, 0
 		}
+		r.bytes += len(settled.Args)
 		mine.response, mine.expires = settled, now.Add(repeatFor)
 		r.younger[key] = mine
 	}
@@ -115,6 +120,6 @@ func (r *repeats) expire(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.born) >= repeatFor {
-		r.older, r.younger, r.born = r.younger, nil, now
+		r.older, r.younger, r.born, r.bytes = r.younger, nil, now, 0
 	}
 }

@@ -97,6 +97,7 @@ func (e *Engine) recordRefusal(ctx context.Context, rec *audit.Record) *decision
 	if !e.refused.admit(rec.Reason, now) {
 		return nil
 	}
+	e.clean(rec)
 	receipt, err := e.recorder.Append(ctx, ServiceTenant, rec)
 	if err != nil {
 		e.metrics.auditFailures.Inc()

@@ -98,7 +98,7 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 			i = commentEnd(s, i)
 		case isPlaceholderOfSQL(s, i):
 			i = q.placeholder(s, i)
-		case c == '$' && !q.secret:
+		case c == '$' && !q.secretHere():
 			i = dollarTagEnd(s, i) // the body is read like what surrounds it
 		case c == '\'' || c == '$' || isPrefixOfLiteral(s, i):
 			i = q.literal(s, i, base, depth)
@@ -167,7 +167,7 @@ func (q *sqlScanner) literal(s string, i, base, depth int) int {
 	content, sp := s[start:stop], span{base + start, base + stop, "sql"}
 	op := q.op
 	q.op, q.keyword = 0, ""
-	if q.secret || f.all || q.secretArg(f) || f.pairs && f.telling {
+	if q.secretHere() {
 		f.telling = false
 		q.take(content, sp)
 		return after
@@ -203,6 +203,12 @@ func (q *sqlScanner) beside(f *frame, op byte, sp span, content string) bool {
 		q.pending = append(q.pending, sp)
 	}
 	return false
+}
+
+// secretHere reports whether a literal at this place is a secret.
+func (q *sqlScanner) secretHere() bool {
+	f := q.top()
+	return q.secret || f.all || q.secretArg(f) || f.pairs && f.telling
 }
 
 // secretArg reports whether the position in a frame is that of a secret.

@@ -79,6 +79,8 @@ var secretTexts = map[string][]string{
 		"UPDATE settings SET value = 'Zq8canary' WHERE ‹name = 'stripe_secret_key'›", "SELECT 'Zq8canary' AS password",
 	},
 	"a secret argument in SQL": {
+		"INSERT INTO u (id, password) VALUES (1, $$Zq8canary$$), (2, $x$Zq8canary$x$)", "SELECT crypt($$Zq8canary$$, gen_salt(‹'bf'›))",
+		"SELECT jsonb_build_object(‹'user', 'bob'›, 'password', $$Zq8canary$$)",
 		"SELECT crypt('Zq8canary', gen_salt(‹'bf'›))", "SELECT pgp_sym_decrypt(dearmor(‹'x'›), 'Zq8canary')", "SELECT hmac(‹'data'›, 'Zq8canary', ‹'sha256'›)",
 		"SELECT encrypt('data'::bytea, 'Zq8canary'::bytea, ‹'aes'›)", "SELECT jsonb_build_object(‹'user', 'bob'›, 'password', 'Zq8canary')",
 		"SELECT set_config(‹'app.secret'›, 'Zq8canary', true)", "CREATE SECRET s (‹TYPE S3›, SECRET 'Zq8canary')",

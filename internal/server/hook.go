@@ -54,6 +54,9 @@ func (s *Server) answerHook(x *exchange, q *dialect.Question, wait time.Duration
 		s.log.Error("Engine gave no answer")
 		return errNoAnswer
 	}
+	// An agent's own prompt is nobody's approval: it counts only where the
+	// policies take the agent's word anyway.
+	askUser = askUser && resp.Approval != nil && resp.Approval.AgentMayConsent
 	doc, err := q.Answer(resp, askUser)
 	if err != nil {
 		return err

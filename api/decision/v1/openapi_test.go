@@ -115,6 +115,9 @@ func checkStruct(t *testing.T, typ reflect.Type, s schema) {
 	var names, required []string
 	for f := range typ.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue // not on the wire
+		}
 		names = append(names, name)
 		if options != "omitempty" && !lenient[typ.Name()+"."+name] {
 			required = append(required, name)

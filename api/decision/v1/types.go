@@ -118,6 +118,10 @@ type Approval struct {
 	ConfirmArgs map[string]any `json:"confirmArgs,omitempty"`
 	ExpiresAt   time.Time      `json:"expiresAt"`
 	URL         string         `json:"url,omitempty"`
+
+	// AgentMayConsent says, within the service, that every policy that asks takes
+	// the agent's own word. It is not part of the API.
+	AgentMayConsent bool `json:"-"`
 }
 
 // What an Outcome can say.

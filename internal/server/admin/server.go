@@ -68,9 +68,10 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 		return fmt.Errorf("serve admin socket: %w", err)
 	case <-ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	// A name of its own: BaseContext may still read ctx.
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
+	if err := srv.Shutdown(stopping); err != nil {
 		_ = srv.Close() // what is left had its time
 		return fmt.Errorf("stop admin socket: %w", err)
 	}
