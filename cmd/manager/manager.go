@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -22,7 +21,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,10 +37,7 @@ import (
 
 // run works until ctx is done.
 func run(ctx context.Context, o options, r render.Options, level slog.Level) error {
-	h := slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})
-	ctrl.SetLogger(logr.FromSlogHandler(h))
-	klog.SetSlogLogger(slog.New(h))
-
+	o.setLoggers(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	config, err := restConfig(o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("find out how to reach the API server: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func startManager(t *testing.T) *kubetest.Server {
 		t.Fatalf("apply the manifest: %v\n%s", err, out)
 	}
 	token := s.Token(t, kubetest.TokenFor{Namespace: platform, ServiceAccount: "hookpolicy-manager"})
-	cmd := newCommand()
+	cmd := newCommand(func(slog.Handler) {})
 	cmd.SetArgs([]string{
 		"--kubeconfig", s.Kubeconfig(t, s.Bearer(token)), "--image", "registry.test/hookpolicy:v1", "--platform-namespace", platform,
 		"--default-decision-service", platform + "/default", "--metrics-address", "0", "--health-address", "127.0.0.1:0", "--log-level", "error",
@@ -142,24 +143,18 @@ func policyIsProgrammed(t *testing.T, s *kubetest.Server, team string) {
 	}
 	s.Create(t, hp)
 	wantPolicy(t, s, team, "Accepted=True", "Programmed=False", "Conflicted=False")
-	report(t, s, 0, hp.ResourceVersion)
-	report(t, s, 1, hp.ResourceVersion)
-	wantPolicy(t, s, team, "Programmed=True")
+	wantReported(t, s, team, "p", "Programmed=True")
 
-	is := enforce(t, s, team, "p", v1alpha1.EnforcementDryRun)
+	enforce(t, s, team, "p", v1alpha1.EnforcementDryRun)
 	wantPolicy(t, s, team, "Accepted=True", "Programmed=False")
-	report(t, s, 0, is.ResourceVersion)
-	report(t, s, 1, is.ResourceVersion)
-	wantPolicy(t, s, team, "Programmed=True")
+	wantReported(t, s, team, "p", "Programmed=True")
 
 	// Reports that change nothing write nothing: the second policy's status
 	// shows that they were looked at.
 	other := &v1alpha1.HookPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "other"}, Spec: *hp.Spec.DeepCopy()}
 	other.Spec.Agents.ServiceAccounts = []string{"etl"}
 	s.Create(t, other)
-	report(t, s, 0, other.ResourceVersion)
-	report(t, s, 1, other.ResourceVersion)
-	wantPolicyNamed(t, s, team, "other", "Programmed=True", "Conflicted=False")
+	wantReported(t, s, team, "other", "Programmed=True", "Conflicted=False")
 	wantPolicy(t, s, team, "Programmed=True", "Conflicted=True")
 	version := fetch(t, s, &v1alpha1.HookPolicy{}, team, "p").ResourceVersion
 	report(t, s, 0, other.ResourceVersion+"0")
@@ -188,10 +183,10 @@ func baselineIsProgrammed(t *testing.T, s *kubetest.Server) {
 		Spec:       v1alpha1.ClusterHookPolicySpec{Hooks: []v1alpha1.Hook{{Name: "sql", DestructiveSQL: &v1alpha1.DestructiveSQL{}}}},
 	}
 	s.Create(t, chp)
-	report(t, s, 0, chp.ResourceVersion)
-	report(t, s, 1, chp.ResourceVersion)
 	kubetest.Eventually(t, within, "the baseline is programmed", func(context.Context) error {
 		got := fetch(t, s, &v1alpha1.ClusterHookPolicy{}, "", "base")
+		report(t, s, 0, got.ResourceVersion)
+		report(t, s, 1, got.ResourceVersion)
 		testkit.CheckStatus(t, got)
 		return want(got.Status.Conditions, "Accepted=True", "Programmed=True")
 	})
@@ -278,6 +273,22 @@ func report(t *testing.T, s *kubetest.Server, ordinal int32, version string) {
 	if err := s.Client().Status().Update(t.Context(), dr); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// wantReported waits for what a policy comes to while both replicas go on
+// reading, as they do: a status that is written moves them on as well.
+func wantReported(t *testing.T, s *kubetest.Server, namespace, name string, conditions ...string) {
+	t.Helper()
+	kubetest.Eventually(t, within, fmt.Sprintf("policy %s has %q", name, conditions), func(context.Context) error {
+		hp := fetch(t, s, &v1alpha1.HookPolicy{}, namespace, name)
+		report(t, s, 0, hp.ResourceVersion)
+		report(t, s, 1, hp.ResourceVersion)
+		testkit.CheckStatus(t, hp)
+		if hp.Status.ObservedGeneration != hp.Generation {
+			return errors.New("not looked at yet")
+		}
+		return want(hp.Status.Conditions, conditions...)
+	})
 }
 
 func wantPolicy(t *testing.T, s *kubetest.Server, namespace string, conditions ...string) {

@@ -31,10 +31,12 @@ type options struct {
 	leaderElect       bool
 	timeout           time.Duration
 	logLevel          string
+	// setLoggers gives the libraries' global loggers a handler.
+	setLoggers func(slog.Handler)
 }
 
-func newCommand() *cobra.Command {
-	var o options
+func newCommand(setLoggers func(slog.Handler)) *cobra.Command {
+	o := options{setLoggers: setLoggers}
 	cmd := &cobra.Command{
 		Use:   "manager --image IMAGE --platform-namespace NAMESPACE",
 		Short: "Runs the decision services of a cluster and reports on its policies",

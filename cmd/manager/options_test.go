@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,7 @@ func TestACommandLineThatCannotWorkIsRefused(t *testing.T) {
 		"an argument":                     {append(good, "x"), "unknown command"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := newCommand()
+			cmd := newCommand(func(slog.Handler) {})
 			cmd.SetArgs(tc.args)
 			cmd.SetOut(io.Discard)
 			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.says) {

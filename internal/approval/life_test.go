@@ -393,6 +393,7 @@ func TestWhatFailsLetsNothingPass(t *testing.T) {
 			a := d.asks(approval.Held)
 			d.approves(a.ID, "alice")
 			leaving, cancel := context.WithCancel(ctx(d))
+			synctest.Wait() // nobody is looking at the store
 			d.store.Store = heedless{d.store.Store, cancel}
 			if got, err := d.Ask(leaving, request()); !errors.Is(err, context.Canceled) {
 				t.Errorf("ruling %v, %v", got, err)
