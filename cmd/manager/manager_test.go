@@ -166,14 +166,13 @@ func policyIsProgrammed(t *testing.T, s *kubetest.Server, team string) {
 }
 
 // enforce edits a policy, as its owner does.
-func enforce(t *testing.T, s *kubetest.Server, namespace, name string, e v1alpha1.Enforcement) *v1alpha1.HookPolicy {
+func enforce(t *testing.T, s *kubetest.Server, namespace, name string, e v1alpha1.Enforcement) {
 	t.Helper()
 	hp := &v1alpha1.HookPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	edit := fmt.Appendf(nil, `{"spec":{"enforcement":%q}}`, e)
 	if err := s.Client().Patch(t.Context(), hp, client.RawPatch(types.MergePatchType, edit)); err != nil {
 		t.Fatal(err)
 	}
-	return hp
 }
 
 func baselineIsProgrammed(t *testing.T, s *kubetest.Server) {
