@@ -34,10 +34,10 @@ const (
 	CodeCancelled           = "call.cancelled"    // the caller was gone before the decision
 	CodeAuditUnavailable    = "audit.unavailable" // the decision cannot be recorded
 	CodeRedactionFailed     = "redaction_failed"  // its arguments cannot be written safely
-	CodeApprovalUnavailable = "approval.unavailable"
-	CodeApprovalRejected    = "approval.rejected"
-	CodeApprovalTimeout     = "approval.timeout"
-	CodeApprovalTooMany     = "approval.too_many_pending"
+	CodeApprovalUnavailable = approval.CodeUnavailable
+	CodeApprovalRejected    = approval.CodeRejected
+	CodeApprovalTimeout     = approval.CodeTimeout
+	CodeApprovalTooMany     = approval.CodeTooManyPending
 	CodeApprovalUnknown     = "approval.unknown"
 	CodeOutcomeUnknown      = "outcome.unknown"
 	CodeOutcomeRepeated     = "outcome.repeated"
