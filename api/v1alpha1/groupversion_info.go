@@ -15,6 +15,7 @@ const (
 	KindClusterHookPolicy = "ClusterHookPolicy"
 	KindDecisionService   = "DecisionService"
 	KindDecisionReplica   = "DecisionReplica"
+	KindToolApproval      = "ToolApproval"
 )
 
 var (
@@ -34,6 +35,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&ClusterHookPolicy{}, &ClusterHookPolicyList{},
 		&DecisionService{}, &DecisionServiceList{},
 		&DecisionReplica{}, &DecisionReplicaList{},
+		&ToolApproval{}, &ToolApprovalList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil
