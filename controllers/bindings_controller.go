@@ -18,13 +18,17 @@ import (
 )
 
 // The ClusterRoles of replicas, and the ClusterRoleBindings of the same names.
-// The roles are installed with the manager, which can only bind what it holds.
+// The roles are installed with the manager, which can only bind what it holds,
+// and the last of them.
 const (
 	// RoleReviewer lets every service check its callers' tokens and read the
 	// platform's baseline.
 	RoleReviewer = "hookpolicy-decision-service"
 	// RolePlatform lets the platform's services read every namespace's policies.
 	RolePlatform = "hookpolicy-decision-service-platform"
+	// RoleApprovals lets the platform's services hold calls in every namespace.
+	// A tenant's service has it by a RoleBinding in its own.
+	RoleApprovals = contract.RoleApprovals
 )
 
 // BindingsReconciler keeps the ClusterRoleBindings of all services. A namespaced
@@ -42,7 +46,7 @@ func theBindings(context.Context, client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: RoleReviewer}}}
 }
 
-// Reconcile writes both bindings.
+// Reconcile writes the bindings.
 func (r *BindingsReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
 	var services v1alpha1.DecisionServiceList
 	if err := r.Client.List(ctx, &services); err != nil {
@@ -67,7 +71,10 @@ func (r *BindingsReconciler) Reconcile(ctx context.Context, _ reconcile.Request)
 	if err := apply(ctx, r.Client, clusterRoleBinding(RoleReviewer, all)); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, apply(ctx, r.Client, clusterRoleBinding(RolePlatform, platform))
+	if err := apply(ctx, r.Client, clusterRoleBinding(RolePlatform, platform)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, apply(ctx, r.Client, clusterRoleBinding(RoleApprovals, platform))
 }
 
 func clusterRoleBinding(role string, subjects []*rbacv1ac.SubjectApplyConfiguration) *rbacv1ac.ClusterRoleBindingApplyConfiguration {

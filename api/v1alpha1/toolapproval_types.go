@@ -124,11 +124,12 @@ type ApprovalRequest struct {
 	Session string `json:"session,omitempty"`
 
 	// policies are those whose hooks ask. Who decides needs the verb approve on
-	// each of them.
+	// each of them. Eight: admission looks each of them up for every vote, and
+	// what it may spend is bounded.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=8
 	Policies []ApprovalPolicy `json:"policies,omitempty"`
 
 	// asks are the hooks that want a person to decide.

@@ -41,6 +41,10 @@ const (
 	EventSourceManager = "hookpolicy-manager"
 )
 
+// RoleApprovals is the ClusterRole that makes a ServiceAccount a decision service
+// to admission: it may hold calls, settle them and forget them.
+const RoleApprovals = "hookpolicy-decision-service-approvals"
+
 // ChildName is the name of what a DecisionService is made of: StatefulSet,
 // Service, ServiceAccount and the rest.
 func ChildName(service string) string { return "hookpolicy-" + service }

@@ -48,6 +48,14 @@ func (r *renderer) roleBinding() *rbacv1ac.RoleBindingApplyConfiguration {
 		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(r.name()).WithNamespace(r.ds.Namespace))
 }
 
+// approvalsBinding lets the replicas hold calls of their own namespace.
+func (r *renderer) approvalsBinding() *rbacv1ac.RoleBindingApplyConfiguration {
+	return rbacv1ac.RoleBinding(r.name()+"-approvals", r.ds.Namespace).
+		WithLabels(r.labels()).WithOwnerReferences(r.owner).
+		WithRoleRef(rbacv1ac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(contract.RoleApprovals)).
+		WithSubjects(rbacv1ac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(r.name()).WithNamespace(r.ds.Namespace))
+}
+
 // replicas are the objects in which each replica reports. Their status is the
 // replicas' to write.
 func (r *renderer) replicas() []*v1alpha1ac.DecisionReplicaApplyConfiguration {

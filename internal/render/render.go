@@ -57,6 +57,7 @@ type Children struct {
 	ServiceAccount *corev1ac.ServiceAccountApplyConfiguration
 	Role           *rbacv1ac.RoleApplyConfiguration
 	RoleBinding    *rbacv1ac.RoleBindingApplyConfiguration
+	Approvals      *rbacv1ac.RoleBindingApplyConfiguration
 	Service        *corev1ac.ServiceApplyConfiguration
 	Headless       *corev1ac.ServiceApplyConfiguration
 	Disruption     *policyv1ac.PodDisruptionBudgetApplyConfiguration
@@ -73,7 +74,7 @@ type Children struct {
 // All returns the children in the order in which they are to be applied: what
 // the pods need is there before them.
 func (c *Children) All() []runtime.ApplyConfiguration {
-	all := []runtime.ApplyConfiguration{c.ServiceAccount, c.Role, c.RoleBinding, c.Service, c.Headless, c.Disruption, c.NetworkPolicy}
+	all := []runtime.ApplyConfiguration{c.ServiceAccount, c.Role, c.RoleBinding, c.Approvals, c.Service, c.Headless, c.Disruption, c.NetworkPolicy}
 	for _, r := range c.Replicas {
 		all = append(all, r)
 	}
@@ -92,6 +93,7 @@ func Render(ds *v1alpha1.DecisionService, o Options) (*Children, error) {
 		ServiceAccount: r.serviceAccount(),
 		Role:           r.role(),
 		RoleBinding:    r.roleBinding(),
+		Approvals:      r.approvalsBinding(),
 		Service:        r.service(),
 		Headless:       r.headless(),
 		Disruption:     r.disruption(),

@@ -31,7 +31,8 @@ type ApprovalRequestApplyConfiguration struct {
 	// session that the caller named.
 	Session *string `json:"session,omitempty"`
 	// policies are those whose hooks ask. Who decides needs the verb approve on
-	// each of them.
+	// each of them. Eight: admission looks each of them up for every vote, and
+	// what it may spend is bounded.
 	Policies []ApprovalPolicyApplyConfiguration `json:"policies,omitempty"`
 	// asks are the hooks that want a person to decide.
 	Asks []ApprovalAskApplyConfiguration `json:"asks,omitempty"`
