@@ -36,15 +36,21 @@ type Approval struct {
 
 	// Frozen when the call was held.
 
-	Prompt    string   // Safe, one sentence: what will happen
-	Details   []string // Safe
-	Risk      chain.Risk
-	Args      any // redacted; values as package strictjson parses them
-	Asks      []Ask
-	Requester chain.Caller
-	Session   string
-	Tool      string
-	Policy    Policy
+	Prompt  string   // Safe, one sentence: what will happen
+	Details []string // Safe
+	Risk    chain.Risk
+	// RiskReasons say why the risk is what it is. Safe.
+	RiskReasons []string
+	Args        any // redacted; values as package strictjson parses them
+	Asks        []Ask
+	Requester   chain.Caller
+	Session     string
+	Tool        string
+	Policy      Policy
+	// Policies are those whose hooks ask: who decides may decide under each.
+	Policies []PolicyRef
+	// ByAgent says that the requester's own confirm_destructive is enough.
+	ByAgent bool
 	// DecisionID is the decision that held the call; Replica is the replica
 	// that made it and takes the approval's votes and time-out.
 	DecisionID       string
@@ -56,11 +62,15 @@ type Approval struct {
 
 	// Moved by steps.
 
-	State     State // as of the last step; StateAt knows what time has changed
-	Votes     []Vote
+	State     State     // as of the last step; StateAt knows what time has changed
+	Votes     []Vote    // those that were counted
 	SettledAt time.Time // when it left Pending; zero before
 	EndedAt   time.Time // when it reached an end; zero before
 	UsedBy    *Use
+
+	// Cast are votes that people cast in the Store itself and that nobody has
+	// counted yet, as it shows them. A step moves them to Votes.
+	Cast []Vote
 
 	// Version is the Store's, for compare-and-swap; opaque.
 	Version string
@@ -78,6 +88,13 @@ type Policy struct {
 	Generation  int64
 	UID         string
 	ChainDigest string
+}
+
+// A PolicyRef names a policy: a HookPolicy of the requester's namespace, or one
+// of the platform's baseline.
+type PolicyRef struct {
+	Name     string
+	Baseline bool
 }
 
 // A Vote is one person's word.

@@ -22,6 +22,13 @@ type Options struct {
 	Key []byte
 	// Replica names this replica in approvals and their uses.
 	Replica string
+	// VotesInStore says that people vote in the Store itself and not at the
+	// desk, which counts what they cast.
+	VotesInStore bool
+	// Enforced reports whether the Store's votes are guarded now, so that
+	// whoever a vote names did cast it. What is cast meanwhile is counted when
+	// it says so again. Nil: they always are.
+	Enforced func() bool
 	// Now is the clock: time.Now if nil. Its times should carry a monotonic
 	// reading, as those of time.Now do.
 	Now func() time.Time
@@ -35,6 +42,8 @@ type Desk struct {
 	key     []byte
 	replica string
 	now     func() time.Time
+	inStore bool
+	guarded func() bool
 	locks   locks // one for each approval, one for each caller that asks
 
 	mu   sync.Mutex
@@ -62,6 +71,8 @@ func New(opts Options) (*Desk, error) {
 		key:     slices.Clone(opts.Key),
 		replica: opts.Replica,
 		now:     opts.Now,
+		inStore: opts.VotesInStore,
+		guarded: opts.Enforced,
 		owed:    make(map[string]Approval),
 	}, nil
 }
@@ -201,13 +212,20 @@ func (d *Desk) write(ctx context.Context, next Approval) (Approval, error) {
 }
 
 // lapse takes the step that time has made due, if there is one and the approval
-// is this replica's. The approval's lock is held.
+// is this replica's or its own one has not taken it. The approval's lock is held.
 func (d *Desk) lapse(ctx context.Context, a Approval) (Approval, error) {
-	if s, due := a.lapse(d.now()); due && a.Replica == d.replica {
-		return d.take(ctx, s)
+	now := d.now()
+	s, due := a.lapse(now)
+	if !due {
+		return a, nil
 	}
-	return a, nil
+	if deadline, _ := a.Deadline(); a.Replica != d.replica && !past(now, deadline.Add(lapseAfter)) {
+		return a, nil
+	}
+	return d.take(ctx, s)
 }
+
+func (d *Desk) enforced() bool { return d.guarded == nil || d.guarded() }
 
 func (d *Desk) owe(a Approval) {
 	d.mu.Lock()

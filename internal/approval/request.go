@@ -35,9 +35,13 @@ type Request struct {
 	Prompt  string
 	Details []string
 	Risk    chain.Risk
-	Args    any // the arguments, redacted
-	Asks    []Ask
-	Policy  Policy
+	// RiskReasons say why the risk is what it is, in what people see.
+	RiskReasons []string
+	Args        any // the arguments, redacted
+	Asks        []Ask
+	Policy      Policy
+	// Policies are those whose hooks ask.
+	Policies []PolicyRef
 
 	Timeout          time.Duration // to decide; above 0
 	UseWithin        time.Duration // to use, after the approval; above 0
@@ -71,12 +75,15 @@ func (r *Request) approval(digest, replica string, now time.Time) Approval {
 		Prompt:           Safe(r.Prompt, MaxPrompt),
 		Details:          safeLines(r.Details),
 		Risk:             r.Risk,
+		RiskReasons:      safeLines(r.RiskReasons),
 		Args:             strictjson.Clone(r.Args),
 		Asks:             slices.Clone(r.Asks),
 		Requester:        r.Binding.Caller,
 		Session:          cmp.Or(r.Session, r.Binding.Session),
 		Tool:             cmp.Or(r.Tool, r.Binding.Tool),
 		Policy:           r.Policy,
+		Policies:         slices.Clone(r.Policies),
+		ByAgent:          r.FlagCounts && r.MinimumApprovers == 1,
 		DecisionID:       r.DecisionID,
 		Replica:          replica,
 		CreatedAt:        now,

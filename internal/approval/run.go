@@ -16,7 +16,8 @@ const (
 
 // Run takes the steps that time brings, each when it is due: time-outs of the
 // calls that this replica holds, and the expiry of approvals that nobody used.
-// It returns when ctx ends.
+// It counts the votes that were cast in the store. What another replica holds
+// and leaves lying it takes up after a while. It returns when ctx ends.
 func (d *Desk) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changes := d.store.Watch(ctx, "") // before listing, so that nothing is missed
@@ -37,10 +38,24 @@ func (d *Desk) Run(ctx context.Context) {
 type agenda map[string]time.Time
 
 func (d *Desk) plan(due agenda, a Approval) {
+	if !a.uncounted() {
+		d.planLapse(due, a)
+		return
+	}
+	due[a.ID] = d.now()
+	if a.Replica != d.replica {
+		due[a.ID] = due[a.ID].Add(countAfter)
+	}
+}
+
+func (d *Desk) planLapse(due agenda, a Approval) {
 	at, changes := a.Deadline()
-	if !changes || a.Replica != d.replica {
+	if !changes {
 		delete(due, a.ID)
 		return
+	}
+	if a.Replica != d.replica {
+		at = at.Add(lapseAfter)
 	}
 	due[a.ID] = at
 }
@@ -83,12 +98,12 @@ func (d *Desk) look(ctx context.Context, due agenda, id string) {
 	}
 	a, unlock, err := d.open(ctx, id)
 	if err == nil {
-		a, err = d.lapse(ctx, a)
+		a, err = d.tally(ctx, a)
 		unlock()
 	}
 	switch {
 	case err == nil:
-		d.plan(due, a)
+		d.planLapse(due, a) // votes that are left do not count
 	case errors.Is(err, ErrNotFound):
 		delete(due, id)
 	default:

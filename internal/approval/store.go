@@ -17,9 +17,15 @@ import (
 //
 //   - Update writes if nobody wrote since Version was read. Of two writers with
 //     the same Version one gets ErrConflict.
+//
 //   - After ErrUnavailable the write may or may not have happened.
+//
 //   - What Create and Update wrote, Get and List of the same process show at
 //     once.
+//
+//   - Where people vote in the Store itself, it shows their votes as Cast, less
+//     those that Votes holds by then. Update does not write Cast.
+//
 //
 // The Store judges nothing and knows no clock: filters compare State as it was
 // written. What it returns the caller may keep, but not change.
@@ -75,6 +81,8 @@ var (
 	ErrVoter = errors.New("voter is not a named person")
 	// ErrVotedAlready: one vote a person, and it stays.
 	ErrVotedAlready = errors.New("user has voted already")
+	// ErrInStore: votes on this approval are cast in the store itself.
+	ErrInStore = errors.New("votes are cast where the approval is kept")
 	// ErrElsewhere: another replica holds the call and takes its votes.
 	ErrElsewhere = errors.New("call is held by another replica")
 )

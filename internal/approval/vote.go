@@ -11,9 +11,12 @@ import (
 // approval's policy, and is truly who User says.
 //
 // The vote counts for nothing if the error is a *StateError (nothing is to be
-// decided any more), ErrOwnVote, ErrVoter, ErrVotedAlready, ErrElsewhere or
-// ErrNotFound. Waiting callers are released when Vote returns, or before.
+// decided any more), ErrOwnVote, ErrVoter, ErrVotedAlready, ErrElsewhere,
+// ErrInStore or ErrNotFound. Waiting callers are released when Vote returns, or before.
 func (d *Desk) Vote(ctx context.Context, id string, v Vote) (Approval, error) {
+	if d.inStore {
+		return Approval{}, ErrInStore
+	}
 	a, unlock, err := d.open(ctx, id)
 	if err != nil {
 		return Approval{}, err
