@@ -139,10 +139,10 @@ type ApprovalRequest struct {
 	// +kubebuilder:validation:MaxItems=64
 	Asks []ApprovalAsk `json:"asks,omitempty"`
 
-	// policyName is the policy that governs the caller; empty where only the
-	// baseline does.
+	// policyName is the policy that governs the caller, as namespace/name, and as
+	// the audit names it where only the baseline does.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=320
 	PolicyName string `json:"policyName,omitempty"`
 
 	// policyUID is that policy's uid.
@@ -173,6 +173,12 @@ type ApprovalRequest struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	DecisionID string `json:"decisionID,omitempty"`
+
+	// service is the DecisionService that decides, as namespace/name.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=320
+	Service string `json:"service,omitempty"`
 
 	// replica is the replica that holds the call.
 	// +required
@@ -260,11 +266,37 @@ type ApprovalUse struct {
 	At metav1.MicroTime `json:"at,omitzero"`
 }
 
+// CountedVote is a vote that the decision service has counted and recorded.
+type CountedVote struct {
+	// user whose vote it is: a voter, or the requester where its own word counts.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	User string `json:"user,omitempty"`
+
+	// at is when it was counted.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+}
+
 // ToolApprovalStatus is what the decision service made of the votes.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.revision) || (has(self.revision) && self.revision >= oldSelf.revision)",message="the revision only grows"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.usedBy) || (has(self.usedBy) && self.usedBy == oldSelf.usedBy)",message="an approval is used once"
 // +kubebuilder:validation:XValidation:rule="has(self.usedBy) == (has(self.state) && self.state == 'Used')",message="usedBy and the state Used come together"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.state) || has(self.state)",message="a state cannot be removed"
 type ToolApprovalStatus struct {
+	// revision counts the decision service's writes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Revision int64 `json:"revision,omitempty"`
+
+	// counted are the votes that count, in the order in which they were counted.
+	// +optional
+	// +listType=map
+	// +listMapKey=user
+	// +kubebuilder:validation:MaxItems=17
+	Counted []CountedVote `json:"counted,omitempty"`
+
 	// state is where the held call stands; none means that it waits for people.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || (oldSelf == 'Approved' && self in ['Used', 'Expired', 'Voided'])",message="what is decided stays decided"

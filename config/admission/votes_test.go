@@ -25,7 +25,7 @@ func heldCall(namespace, name string, minimum int32) *v1alpha1.ToolApproval {
 			Requester:   "system:serviceaccount:" + namespace + ":agent",
 			Policies:    []v1alpha1.ApprovalPolicy{{Kind: v1alpha1.KindHookPolicy, Name: policyName}},
 			Asks:        []v1alpha1.ApprovalAsk{{Hook: namespace + "/" + policyName + "/no-accidents"}},
-			ChainDigest: "sha256:c", Digest: "d", DecisionID: "1", Replica: "replica-0", Consent: v1alpha1.ConsentHuman,
+			ChainDigest: "sha256:c", Digest: "d", DecisionID: "1", Service: "a/b", Replica: "replica-0", Consent: v1alpha1.ConsentHuman,
 			HeldAt: now, DecideBy: metav1.NewMicroTime(now.Add(time.Hour)), UseWithinSeconds: 300, MinimumApprovers: minimum,
 		}},
 	}

@@ -22,10 +22,8 @@ import (
 //
 //   - What Create and Update wrote, Get and List of the same process show at
 //     once.
-//
 //   - Where people vote in the Store itself, it shows their votes as Cast, less
 //     those that Votes holds by then. Update does not write Cast.
-//
 //
 // The Store judges nothing and knows no clock: filters compare State as it was
 // written. What it returns the caller may keep, but not change.

@@ -18,6 +18,7 @@ const (
 	resourceHookPolicies        = "hookpolicies"
 	resourceClusterHookPolicies = "clusterhookpolicies"
 	resourceDecisionReplicas    = "decisionreplicas"
+	resourceToolApprovals       = "toolapprovals"
 	resourceTokenReviews        = "tokenreviews"
 )
 
@@ -38,6 +39,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 		v1alpha1.KindHookPolicy: &object{}, v1alpha1.KindHookPolicy + "List": &objectList{},
 		v1alpha1.KindClusterHookPolicy: &object{}, v1alpha1.KindClusterHookPolicy + "List": &objectList{},
 		v1alpha1.KindDecisionReplica: &v1alpha1.DecisionReplica{},
+		v1alpha1.KindToolApproval:    &v1alpha1.ToolApproval{}, v1alpha1.KindToolApproval + "List": &v1alpha1.ToolApprovalList{},
 	} {
 		scheme.AddKnownTypeWithName(v1alpha1.SchemeGroupVersion.WithKind(kind), object)
 	}

@@ -50,6 +50,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClusterHookPolicySpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Context"):
 		return &apiv1alpha1.ContextApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CountedVote"):
+		return &apiv1alpha1.CountedVoteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataVolume"):
 		return &apiv1alpha1.DataVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Datum"):

@@ -36,12 +36,15 @@ func NewApproval(digest string, requester chain.Caller, at time.Time) approval.A
 		DecideBy:         at.Add(time.Minute),
 		UseWithin:        time.Minute,
 		MinimumApprovers: 1,
-		State:            approval.Pending,
+		// So that it can be approved without anybody's vote.
+		ByAgent:  true,
+		Policies: []approval.PolicyRef{{Name: "customer-a"}},
+		State:    approval.Pending,
 	}
 }
 
 // TestStore checks that stores keep what approval.Store promises. newStore
-// returns an empty one.
+// returns an empty one, for requesters of the namespaces a and b.
 func TestStore(t *testing.T, newStore func(t *testing.T) approval.Store) {
 	alice, bob := chain.Caller{Namespace: "a", ServiceAccount: "agent"}, chain.Caller{Namespace: "b", ServiceAccount: "agent"}
 	start := time.Now().Truncate(time.Second)
@@ -78,7 +81,7 @@ func TestStore(t *testing.T, newStore func(t *testing.T) approval.Store) {
 		a := must(s.Create(ctx, NewApproval("d", alice, start)))(t)
 		next := a
 		next.State, next.SettledAt, next.EndedAt = approval.Used, start.Add(time.Second), start.Add(2*time.Second)
-		next.Votes = []approval.Vote{{User: "alice", Approve: true, Reason: "fine", At: start.Add(time.Second), Via: "test"}}
+		next.Votes = []approval.Vote{{User: "system:serviceaccount:a:agent", Approve: true, At: start.Add(time.Second), Via: approval.ViaAgent}}
 		next.UsedBy = &approval.Use{DecisionID: "later", Replica: "replica-1", At: start.Add(2 * time.Second)}
 		written := must(s.Update(ctx, next))(t)
 		if written.Version == a.Version {
@@ -111,6 +114,7 @@ func TestStore(t *testing.T, newStore func(t *testing.T) approval.Store) {
 		other := must(s.Create(ctx, NewApproval("d2", bob, start.Add(2*time.Second))))(t)
 		used := must(s.Create(ctx, NewApproval("d2", alice, start.Add(3*time.Second))))(t)
 		used.State, used.EndedAt = approval.Used, start.Add(4*time.Second)
+		used.UsedBy = &approval.Use{DecisionID: "later", Replica: "replica-0", At: start}
 		used = must(s.Update(ctx, used))(t)
 		for _, tc := range []struct {
 			filter approval.Filter
@@ -159,7 +163,7 @@ func testOneWriterWins(t *testing.T, s approval.Store, a approval.Approval) {
 	for i := range writers {
 		wg.Go(func() {
 			next := a
-			next.UsedBy = &approval.Use{DecisionID: fmt.Sprint(i)}
+			next.State, next.UsedBy = approval.Used, &approval.Use{DecisionID: fmt.Sprint(i), Replica: "replica-0", At: next.CreatedAt}
 			_, errs[i] = s.Update(t.Context(), next)
 		})
 	}

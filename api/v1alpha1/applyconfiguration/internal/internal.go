@@ -135,6 +135,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: service
+      type:
+        scalar: string
     - name: session
       type:
         scalar: string
@@ -303,6 +306,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: projectKind
+      type:
+        scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.CountedVote
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: user
       type:
         scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DataType
@@ -732,9 +744,20 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalStatus
   map:
     fields:
+    - name: counted
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.CountedVote
+          elementRelationship: associative
+          keys:
+          - user
     - name: endedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: revision
+      type:
+        scalar: numeric
     - name: settledAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime

@@ -36,8 +36,8 @@ type ApprovalRequestApplyConfiguration struct {
 	Policies []ApprovalPolicyApplyConfiguration `json:"policies,omitempty"`
 	// asks are the hooks that want a person to decide.
 	Asks []ApprovalAskApplyConfiguration `json:"asks,omitempty"`
-	// policyName is the policy that governs the caller; empty where only the
-	// baseline does.
+	// policyName is the policy that governs the caller, as namespace/name, and as
+	// the audit names it where only the baseline does.
 	PolicyName *string `json:"policyName,omitempty"`
 	// policyUID is that policy's uid.
 	PolicyUID *string `json:"policyUID,omitempty"`
@@ -50,6 +50,8 @@ type ApprovalRequestApplyConfiguration struct {
 	Digest *string `json:"digest,omitempty"`
 	// decisionID is the decision that held the call, as the audit has it.
 	DecisionID *string `json:"decisionID,omitempty"`
+	// service is the DecisionService that decides, as namespace/name.
+	Service *string `json:"service,omitempty"`
 	// replica is the replica that holds the call.
 	Replica *string `json:"replica,omitempty"`
 	// heldAt is when the call was held.
@@ -209,6 +211,14 @@ func (b *ApprovalRequestApplyConfiguration) WithDigest(value string) *ApprovalRe
 // If called multiple times, the DecisionID field is set to the value of the last call.
 func (b *ApprovalRequestApplyConfiguration) WithDecisionID(value string) *ApprovalRequestApplyConfiguration {
 	b.DecisionID = &value
+	return b
+}
+
+// WithService sets the Service field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Service field is set to the value of the last call.
+func (b *ApprovalRequestApplyConfiguration) WithService(value string) *ApprovalRequestApplyConfiguration {
+	b.Service = &value
 	return b
 }
 

@@ -12,6 +12,10 @@ import (
 //
 // ToolApprovalStatus is what the decision service made of the votes.
 type ToolApprovalStatusApplyConfiguration struct {
+	// revision counts the decision service's writes.
+	Revision *int64 `json:"revision,omitempty"`
+	// counted are the votes that count, in the order in which they were counted.
+	Counted []CountedVoteApplyConfiguration `json:"counted,omitempty"`
 	// state is where the held call stands; none means that it waits for people.
 	State *apiv1alpha1.ApprovalState `json:"state,omitempty"`
 	// settledAt is when people, time or a changed policy had decided.
@@ -26,6 +30,27 @@ type ToolApprovalStatusApplyConfiguration struct {
 // apply.
 func ToolApprovalStatus() *ToolApprovalStatusApplyConfiguration {
 	return &ToolApprovalStatusApplyConfiguration{}
+}
+
+// WithRevision sets the Revision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Revision field is set to the value of the last call.
+func (b *ToolApprovalStatusApplyConfiguration) WithRevision(value int64) *ToolApprovalStatusApplyConfiguration {
+	b.Revision = &value
+	return b
+}
+
+// WithCounted adds the given value to the Counted field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Counted field.
+func (b *ToolApprovalStatusApplyConfiguration) WithCounted(values ...*CountedVoteApplyConfiguration) *ToolApprovalStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithCounted")
+		}
+		b.Counted = append(b.Counted, *values[i])
+	}
+	return b
 }
 
 // WithState sets the State field in the declarative configuration to the given value
