@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type serviceScope struct {
 	// shrunk says that some claim is larger than the spec wants it.
 	shrunk        bool
 	readyReplicas int32
+	// blocked says what the work waits for, where nobody but a person helps.
+	blocked string
 	// settled says that Programmed and Ready are known.
 	settled bool
 }
@@ -53,7 +56,8 @@ func (r *DecisionServiceReconciler) Reconcile(ctx context.Context, ds *v1alpha1.
 		return ctrl.Result{}, nil // the children are owned; the garbage collector removes them
 	}
 	s := &serviceScope{conditionSet: newConditionSet(ds.Generation, ds.Status.Conditions), service: ds, readyReplicas: ds.Status.ReadyReplicas}
-	err := run(ctx, s, r.render, r.issue, r.applyChildren, r.growClaims, r.applyStatefulSet, r.prune, r.observe)
+	s.votesAsKnown()
+	err := run(ctx, s, r.render, r.issue, r.shareKey, r.applyChildren, r.growClaims, r.applyStatefulSet, r.prune, r.observe, r.observeVotes)
 	if err == nil {
 		err = s.refusedGrowth // to be tried again: no watch tells when a class lets volumes grow
 	}
@@ -109,7 +113,7 @@ func (s *serviceScope) settle() {
 	if s.settled {
 		return
 	}
-	const message = "Not all that the service is made of is applied"
+	message := cmp.Or(s.blocked, "Not all that the service is made of is applied")
 	s.pending(v1alpha1.ReasonPending, message)
 	if c := meta.FindStatusCondition(s.list, v1alpha1.ConditionServiceReady); c == nil || c.ObservedGeneration != s.generation {
 		s.set(v1alpha1.ConditionServiceReady, metav1.ConditionFalse, v1alpha1.ReasonReplicasPending, message)

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +40,41 @@ func (r *DecisionServiceReconciler) observe(ctx context.Context, s *serviceScope
 	}
 	s.set(v1alpha1.ConditionServiceReady, metav1.ConditionTrue, v1alpha1.ReasonReady, fmt.Sprintf("%d of %d replicas decide", want, want))
 	return nil
+}
+
+// observeVotes says whether the API server guards who votes on held calls, as
+// the replicas have found. One that takes a forged vote is enough to doubt it.
+func (r *DecisionServiceReconciler) observeVotes(ctx context.Context, s *serviceScope) error {
+	tried := false
+	for i := range render.ReplicaCount(s.service) {
+		var dr v1alpha1.DecisionReplica
+		key := client.ObjectKey{Namespace: s.service.Namespace, Name: contract.ReplicaName(s.service.Name, i)}
+		if err := r.Client.Get(ctx, key, &dr); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read a DecisionReplica: %w", err)
+		}
+		switch dr.Status.Votes {
+		case v1alpha1.VotesUnguarded:
+			s.set(v1alpha1.ConditionApprovalsEnforced, metav1.ConditionFalse, v1alpha1.ReasonVotesUnguarded,
+				"The API server takes forged votes, so none is counted: install the chart with admissionPolicies.enabled")
+			return nil
+		case v1alpha1.VotesGuarded:
+			tried = true
+		}
+	}
+	if tried {
+		s.set(v1alpha1.ConditionApprovalsEnforced, metav1.ConditionTrue, v1alpha1.ReasonVotesGuarded, "")
+	}
+	return nil
+}
+
+// votesAsKnown says what is known already of who may vote: replicas go on
+// whatever becomes of this generation.
+func (s *serviceScope) votesAsKnown() {
+	was := metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending, Message: "No replica has tried yet"}
+	if c := meta.FindStatusCondition(s.list, v1alpha1.ConditionApprovalsEnforced); c != nil {
+		was = *c
+	}
+	s.set(v1alpha1.ConditionApprovalsEnforced, was.Status, was.Reason, was.Message)
 }
 
 // applyStatus writes what was found, if it is new, and tells of transitions.

@@ -109,8 +109,41 @@ func TestAServiceCanBringItsOwnCertificate(t *testing.T) {
 	}
 	var secrets corev1.SecretList
 	w.do(w.client.List(t.Context(), &secrets))
-	if len(secrets.Items) != 0 {
+	if len(secrets.Items) != 1 || secrets.Items[0].Name != contract.BindingSecret("default") {
 		t.Errorf("%d Secrets were made", len(secrets.Items))
+	}
+}
+
+func TestTheKeyThatReplicasShareIsMadeOnceAndForEver(t *testing.T) {
+	w := newWorld(t, openService(2))
+	key := func() []byte {
+		if _, err := w.reconcileService(platform, "default"); err != nil {
+			t.Fatal(err)
+		}
+		return get(w, &corev1.Secret{}, platform, contract.BindingSecret("default")).Data[contract.BindingKey]
+	}
+	first := key()
+	if len(first) != 32 || !slices.Equal(first, key()) {
+		t.Errorf("keys of %d bytes, which change", len(first))
+	}
+}
+
+func TestAKeyThatSomebodyElseMadeIsNotUsed(t *testing.T) {
+	planted := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: platform, Name: contract.BindingSecret("default")},
+		Data:       map[string][]byte{contract.BindingKey: make([]byte, 32)},
+	}
+	w := newWorld(t, openService(2), planted)
+	res, err := w.reconcileService(platform, "default")
+	if err != nil || res.RequeueAfter == 0 || res.RequeueAfter > time.Minute {
+		t.Errorf("wakes after %s: %v", res.RequeueAfter, err)
+	}
+	ds := get(w, &v1alpha1.DecisionService{}, platform, "default")
+	if m := message(ds.Status.Conditions, "Programmed"); !strings.Contains(m, contract.BindingSecret("default")) {
+		t.Errorf("message %q", m)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: platform, Name: "hookpolicy-default"}, &appsv1.StatefulSet{}); !apierrors.IsNotFound(err) {
+		t.Errorf("replicas were started: %v", err)
 	}
 }
 

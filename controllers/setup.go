@@ -66,7 +66,7 @@ func setupServices(mgr ctrl.Manager, o Options) error {
 		Named("decisionservice").
 		For(&v1alpha1.DecisionService{}, specs).
 		Owns(&appsv1.StatefulSet{}). // its status is what we wait for
-		Owns(&v1alpha1.DecisionReplica{}, specs).
+		Owns(&v1alpha1.DecisionReplica{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, votesGuardChanged()))).
 		Owns(&networkingv1.NetworkPolicy{}, specs).
 		Owns(&policyv1.PodDisruptionBudget{}, specs).
 		Owns(&corev1.Service{}).

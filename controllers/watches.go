@@ -57,6 +57,16 @@ func podsChanged() predicate.Predicate {
 	}}
 }
 
+// votesGuardChanged lets through a replica that found votes guarded, or not, and
+// did not before.
+func votesGuardChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*v1alpha1.DecisionReplica)
+		is, ok2 := e.ObjectNew.(*v1alpha1.DecisionReplica)
+		return ok1 && ok2 && was.Status.Votes != is.Status.Votes
+	}}
+}
+
 // rivalsOf maps a policy to those that may win or lose callers by its change:
 // those that select one of its callers, and those of the whole namespace.
 // Policies that name their callers lose none to one that does not.

@@ -45,6 +45,18 @@ type ReachedVersions struct {
 	ClusterHookPolicies string `json:"clusterHookPolicies,omitempty"`
 }
 
+// VotesGuard says whether the API server refuses forged votes.
+// +kubebuilder:validation:Enum=Guarded;Unguarded
+type VotesGuard string
+
+// The findings of a replica that tried to forge a vote.
+const (
+	// VotesGuarded: it was refused.
+	VotesGuarded VotesGuard = "Guarded"
+	// VotesUnguarded: it was taken. No vote is counted then.
+	VotesUnguarded VotesGuard = "Unguarded"
+)
+
 // DecisionReplicaStatus is what one replica has in force. The replica writes
 // it: on change, and once a second at most, whatever the number of policies.
 type DecisionReplicaStatus struct {
@@ -68,6 +80,11 @@ type DecisionReplicaStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Rejected []RejectedPolicy `json:"rejected,omitempty"`
+
+	// votes says whether the API server refuses forged votes, as the replica found
+	// when it last tried to cast one.
+	// +optional
+	Votes VotesGuard `json:"votes,omitempty"`
 
 	// startedAt is when the replica's process began.
 	// +optional

@@ -14,12 +14,22 @@ const (
 	ConditionServiceProgrammed = "Programmed"
 	// ConditionServiceReady is True when every replica decides, and False before.
 	ConditionServiceReady = "Ready"
+	// ConditionApprovalsEnforced is True when the API server refuses forged votes
+	// on held calls, and False when it takes them: then no vote is counted, and
+	// held calls stay held until their time is over. It is Unknown before any
+	// replica has tried.
+	ConditionApprovalsEnforced = "ApprovalsEnforced"
 )
 
 // The reasons of a DecisionService's conditions, beside those of policies.
 const (
 	// ReasonReplicasPending: some replica is not up or does not decide yet.
 	ReasonReplicasPending = "ReplicasPending"
+	// ReasonVotesGuarded: forged votes are refused.
+	ReasonVotesGuarded = "VotesGuarded"
+	// ReasonVotesUnguarded: forged votes are taken: the admission policies of the
+	// chart are missing or changed.
+	ReasonVotesUnguarded = "VotesUnguarded"
 	// ReasonReady: every replica decides.
 	ReasonReady = "Ready"
 	// ReasonVolumeTooSmall: a volume is larger already than the spec wants it.

@@ -41,6 +41,7 @@ type kubeConfig struct {
 	dataPaths         []string
 	podName           string
 	stateFile         string
+	bindingKey        string
 }
 
 // flags are those that need --kube.
@@ -55,6 +56,7 @@ func (k *kubeConfig) flags() *pflag.FlagSet {
 	f.StringSliceVar(&k.dataPaths, "data-paths", nil, "with --kube: `PATH,…` at which the service's data volumes are mounted")
 	f.StringVar(&k.podName, "pod-name", "", "with --kube: `NAME` of this replica's pod and DecisionReplica (default: $POD_NAME, or the host name)")
 	f.StringVar(&k.stateFile, "state-file", "", "with --kube: `FILE` of the last good policies (default: "+contract.StateFile+" in the audit directory)")
+	f.StringVar(&k.bindingKey, "binding-key-file", filepath.Join(contract.BindingDir, contract.BindingKey), "with --kube: `FILE` of the key that the replicas share, 32 bytes or more, which ties approvals to calls")
 	return f
 }
 
@@ -143,6 +145,8 @@ type clusterOrigin struct {
 	client   *kube.Client
 	source   *kube.Source
 	reporter *kube.Reporter
+	held     *kube.Approvals
+	guard    *kube.Guard
 }
 
 func newClusterOrigin(c config, constructors chain.Constructors, log *slog.Logger) (*clusterOrigin, error) {
@@ -156,11 +160,19 @@ func newClusterOrigin(c config, constructors chain.Constructors, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	return &clusterOrigin{
+	k := &c.kube
+	o := &clusterOrigin{
 		config: c, log: log, client: client,
 		check:    func(s *plan.Segment) error { return buildable(s, constructors) },
-		reporter: kube.NewReporter(client, types.NamespacedName{Namespace: c.kube.namespace, Name: c.kube.podName}, started, log),
-	}, nil
+		reporter: kube.NewReporter(client, types.NamespacedName{Namespace: k.namespace, Name: k.podName}, started, log),
+	}
+	o.guard = kube.NewGuard(client, k.namespace, o.reporter.SetVotes, log)
+	held := kube.ApprovalsOptions{Client: client, Service: types.NamespacedName{Namespace: k.namespace, Name: k.service}, Logger: log}
+	if k.namespace != k.platformNamespace {
+		held.Namespace = k.namespace // it serves no other, and may look into no other
+	}
+	o.held = kube.NewApprovals(held)
+	return o, nil
 }
 
 // access says how to reach the API server.
@@ -206,9 +218,21 @@ func (o *clusterOrigin) open(_ context.Context, _ *engine.Engine, metrics promet
 	return kube.NewTokenReviewer(o.client, contract.Audience(k.namespace, k.service), metrics), nil
 }
 
+// approvals are ToolApprovals. Their key is the one that the manager gave to all
+// replicas of the service.
+func (o *clusterOrigin) approvals() (held, error) {
+	key, err := os.ReadFile(o.config.kube.bindingKey)
+	if err != nil {
+		return held{}, fmt.Errorf("read the key of approvals: %w", err)
+	}
+	return held{store: o.held, key: key, inStore: true, enforced: o.guard.Enforced}, nil
+}
+
 func (o *clusterOrigin) run(ctx context.Context, e *engine.Engine) {
 	together(ctx,
 		func(ctx context.Context) { o.source.Run(ctx, e.SetPolicies) },
 		o.reporter.Run,
+		o.held.Run,
+		o.guard.Run,
 	)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -14,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,10 +70,13 @@ const replicaName = "hookpolicy-default-0"
 func serveCluster(t *testing.T, api *kubetest.Server, namespace, dir string, config *rest.Config) *clusterReplica {
 	t.Helper()
 	cert, key := servingPair(t, dir)
-	audit := filepath.Join(dir, "audit")
+	audit, binding := filepath.Join(dir, "audit"), filepath.Join(dir, "binding-key")
+	if err := os.WriteFile(binding, bytes.Repeat([]byte{7}, 32), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p := startProcess(t, program(t, "serve", "--kube", "--kubeconfig", api.Kubeconfig(t, config),
 		"--namespace", namespace, "--service", "default", "--default-decision-service", namespace+"/default",
-		"--platform-namespace", namespace, "--pod-name", replicaName,
+		"--platform-namespace", namespace, "--pod-name", replicaName, "--binding-key-file", binding,
 		"--audit-dir", audit, "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--admin-socket", socketPath(t)), audit)
 	tlsConfig := &tls.Config{InsecureSkipVerify: true} // as the probes of a kubelet do
 	return &clusterReplica{

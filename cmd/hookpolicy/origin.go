@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hookpolicy/hookpolicy/internal/approval"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
@@ -21,8 +22,18 @@ type origin interface {
 	// open puts the first policies in force, where there are some already, and
 	// returns who knows the callers.
 	open(ctx context.Context, e *engine.Engine, metrics prometheus.Registerer) (server.Authenticator, error)
+	// approvals says where held calls are kept.
+	approvals() (held, error)
 	// run keeps policies and callers current until ctx is done.
 	run(ctx context.Context, e *engine.Engine)
+}
+
+// held is where held calls are kept, and who votes on them where.
+type held struct {
+	store    approval.Store
+	key      []byte      // that replicas share; nil: the process's own
+	inStore  bool        // people vote in the store
+	enforced func() bool // nil: always
 }
 
 func newOrigin(ctx context.Context, c config, constructors chain.Constructors, log *slog.Logger) (origin, error) {
@@ -80,6 +91,12 @@ func (o *fileOrigin) open(ctx context.Context, e *engine.Engine, metrics prometh
 	}
 	o.tokens = tokens
 	return tokens, nil
+}
+
+// approvals of one process need outlive it no more than the calls do: what is not
+// known to be approved is asked again.
+func (o *fileOrigin) approvals() (held, error) {
+	return held{store: approval.NewMemoryStore(approval.MemoryOptions{})}, nil
 }
 
 func (o *fileOrigin) run(ctx context.Context, e *engine.Engine) {

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/hookpolicy/hookpolicy/internal/approval"
 	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
@@ -73,10 +72,15 @@ func newService(ctx context.Context, c config, log *slog.Logger) (_ *service, er
 			err = errors.Join(err, s.closeAll(ctx))
 		}
 	}()
+	held, err := s.origin.approvals()
+	if err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.engine, err = engine.New(engine.Options{
-		Constructors: constructors, Recorder: s.audit, Approvals: approval.NewMemoryStore(approval.MemoryOptions{}),
+		Constructors: constructors, Recorder: s.audit,
+		Approvals: held.store, BindingKey: held.key, VotesInStore: held.inStore, VotesEnforced: held.enforced,
 		Replica: c.replica, Unmatched: plan.Verdict(c.unmatched), Logger: log, Metrics: registry,
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 //
 //   - What Create and Update wrote, Get and List of the same process show at
 //     once.
+//
 //   - Where people vote in the Store itself, it shows their votes as Cast, less
 //     those that Votes holds by then. Update does not write Cast.
 //
@@ -80,7 +81,7 @@ var (
 	// ErrVotedAlready: one vote a person, and it stays.
 	ErrVotedAlready = errors.New("user has voted already")
 	// ErrInStore: votes on this approval are cast in the store itself.
-	ErrInStore = errors.New("votes are cast where the approval is kept")
+	ErrInStore = errors.New("held calls of this service are decided in the cluster: kubectl hookpolicy approve or reject")
 	// ErrElsewhere: another replica holds the call and takes its votes.
 	ErrElsewhere = errors.New("call is held by another replica")
 )

@@ -19,6 +19,8 @@ const (
 	AuditDir    = "/audit"          // its own claim: chains, keys, last good policies
 	StateFile   = "last-good.json"  // within AuditDir
 	TLSDir      = "/tls"            // tls.crt and tls.key
+	BindingDir  = "/binding"        // BindingKey: keys what ties an approval to its call
+	BindingKey  = "key"             // within BindingDir, and in its Secret
 	AdminSocket = "/tmp/admin.sock" // for kubectl exec … hookpolicy approve
 )
 
@@ -54,6 +56,10 @@ func HeadlessName(service string) string { return ChildName(service) + "-replica
 
 // ServingSecret is the Secret of the certificate that the controller issues.
 func ServingSecret(service string) string { return ChildName(service) + "-serving" }
+
+// BindingSecret is the Secret of the key that the replicas of a service share, so
+// that each knows the approvals of the others.
+func BindingSecret(service string) string { return ChildName(service) + "-binding" }
 
 // ReplicaName is the name of one replica: of its pod and its DecisionReplica.
 func ReplicaName(service string, ordinal int32) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
@@ -12,9 +13,16 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 )
 
+// maxAskingPolicies is how many policies may ask about one call: who decides is
+// looked up under each of them, and the API server bounds that.
+const maxAskingPolicies = 8
+
 // ask turns the questions of a call into what people have said of it.
 func (e *Engine) ask(ctx context.Context, a *attempt, first chain.AskUser) verdict {
 	req := e.approvalRequest(a)
+	if len(req.Policies) > maxAskingPolicies {
+		return denied(CodeApprovalUnavailable, "too many policies ask about this call")
+	}
 	ruling, err := e.desk.Ask(ctx, req)
 	if err != nil {
 		return e.askFailed(ctx, a, err)
@@ -77,6 +85,10 @@ func (e *Engine) approvalRequest(a *attempt) approval.Request {
 		name := q.Segment.Source.Tenant() + "/" + q.Hook
 		req.Binding.Hooks = append(req.Binding.Hooks, name)
 		req.Asks = append(req.Asks, approval.Ask{Hook: name, Rule: q.Rule})
+		ref := approval.PolicyRef{Name: q.Segment.Source.Name, Baseline: q.Segment.IsBaseline()}
+		if !slices.Contains(req.Policies, ref) {
+			req.Policies = append(req.Policies, ref)
+		}
 	}
 	return req
 }

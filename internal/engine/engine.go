@@ -59,6 +59,11 @@ type Options struct {
 	Recorder     Recorder           // required
 	// Approvals are where held calls are kept. Required.
 	Approvals approval.Store
+	// VotesInStore says that people vote in the store itself, and not here.
+	VotesInStore bool
+	// VotesEnforced reports whether the store's votes are guarded now; see
+	// approval.Options.Enforced. Default: always.
+	VotesEnforced func() bool
 	// BindingKey keys the digests that tie an approval to its call, 32 bytes
 	// or more. Replicas that share a store share it. Default: a random one,
 	// right for a store that ends with the process.
@@ -119,6 +124,7 @@ func New(o Options) (*Engine, error) {
 	}
 	desk, err := approval.New(approval.Options{
 		Store: o.Approvals, Key: o.BindingKey, Replica: o.Replica, Now: e.clock, Record: e.recordStep,
+		VotesInStore: o.VotesInStore, Enforced: o.VotesEnforced,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up approvals: %w", err)

@@ -65,7 +65,7 @@ func (e *Engine) recordStep(ctx context.Context, s approval.Step) error {
 	if seq, ok := e.asked.get(a.ID, a.State.IsEnd()); ok {
 		rec.Ref = &audit.Ref{ID: a.DecisionID, Seq: seq}
 	}
-	if s.Kind == approval.StepHeld {
+	if rec.Ref == nil { // not recorded yet, or by another replica or before a restart
 		rec.Extra = map[string]any{"decision_id": a.DecisionID}
 	}
 	if _, err := e.append(ctx, a.Policy.Name, rec); err != nil {

@@ -29,7 +29,7 @@ func toolApproval(a approval.Approval, service types.NamespacedName) (*v1alpha1.
 		return nil, fmt.Errorf("encode the arguments: %w", err)
 	}
 	r := v1alpha1.ApprovalRequest{
-		Prompt: a.Prompt, Details: a.Details, Risk: string(a.Risk), 
+		Prompt: a.Prompt, Details: a.Details, Risk: string(a.Risk),
 		Tool: approval.Safe(a.Tool, maxShownName), Args: &runtime.RawExtension{Raw: args},
 		Requester:  serviceAccountPrefix + a.Requester.Namespace + ":" + a.Requester.ServiceAccount,
 		Session:    approval.Safe(a.Session, maxShownName),

@@ -39,6 +39,7 @@ type Reporter struct {
 
 	mu     sync.Mutex
 	latest *InForce
+	votes  v1alpha1.VotesGuard
 }
 
 // NewReporter returns a reporter for the DecisionReplica of that name, which
@@ -53,6 +54,17 @@ func NewReporter(c *Client, replica types.NamespacedName, startedAt time.Time, l
 func (r *Reporter) Set(f InForce) {
 	r.mu.Lock()
 	r.latest = &f
+	r.mu.Unlock()
+	r.signal()
+}
+
+// SetVotes says whether votes are guarded, as a Guard found. It does not block.
+func (r *Reporter) SetVotes(guarded bool) {
+	r.mu.Lock()
+	r.votes = v1alpha1.VotesUnguarded
+	if guarded {
+		r.votes = v1alpha1.VotesGuarded
+	}
 	r.mu.Unlock()
 	r.signal()
 }
@@ -103,12 +115,12 @@ func (r *Reporter) Run(ctx context.Context) {
 // nothing, and one that leaves a field out clears it.
 func (r *Reporter) write(ctx context.Context) error {
 	r.mu.Lock()
-	latest := r.latest
+	latest, votes := r.latest, r.votes
 	r.mu.Unlock()
 	if latest == nil {
 		return nil
 	}
-	body, err := json.Marshal(ac.DecisionReplica(r.replica.Name, r.replica.Namespace).WithStatus(r.status(latest)))
+	body, err := json.Marshal(ac.DecisionReplica(r.replica.Name, r.replica.Namespace).WithStatus(r.status(latest, votes)))
 	if err != nil {
 		return fmt.Errorf("encode the report: %w", err)
 	}
@@ -124,11 +136,14 @@ func (r *Reporter) write(ctx context.Context) error {
 	return nil
 }
 
-func (r *Reporter) status(f *InForce) *ac.DecisionReplicaStatusApplyConfiguration {
+func (r *Reporter) status(f *InForce, votes v1alpha1.VotesGuard) *ac.DecisionReplicaStatusApplyConfiguration {
 	s := ac.DecisionReplicaStatus().
 		WithReached(ac.ReachedVersions().
 			WithHookPolicies(f.Reached.HookPolicies).WithClusterHookPolicies(f.Reached.ClusterHookPolicies)).
 		WithSetDigest(f.SetDigest).WithPolicies(int32(f.Policies)).WithStartedAt(r.startedAt)
+	if votes != "" {
+		s = s.WithVotes(votes)
+	}
 	for _, p := range f.Rejected {
 		s = s.WithRejected(rejected(p))
 	}

@@ -3,6 +3,7 @@ package render
 import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
@@ -75,6 +76,19 @@ func ServingSecret(ds *v1alpha1.DecisionService, p *certs.Pair) *corev1ac.Secret
 		WithLabels(contract.Labels(ds.Name)).WithOwnerReferences(owner(ds)).
 		WithType(corev1.SecretTypeTLS).
 		WithData(map[string][]byte{corev1.TLSCertKey: p.CertPEM, corev1.TLSPrivateKeyKey: p.KeyPEM})
+}
+
+// BindingSecret is the Secret with the key that the replicas share. It cannot be
+// changed: another key would void every approval.
+func BindingSecret(ds *v1alpha1.DecisionService, key []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ds.Namespace, Name: contract.BindingSecret(ds.Name), Labels: contract.Labels(ds.Name),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ds, v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.KindDecisionService))},
+		},
+		Immutable: new(true),
+		Data:      map[string][]byte{contract.BindingKey: key},
+	}
 }
 
 // ServingNames are the DNS names that a serving certificate is for: the

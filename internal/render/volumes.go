@@ -11,6 +11,7 @@ const (
 
 	tlsVolume   = "tls"
 	tmpVolume   = "tmp"
+	keyVolume   = "binding"
 	tokenVolume = "api-access"
 	// tokenDir is where client libraries look for the API server's token.
 	tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // a directory, no secret
@@ -32,6 +33,8 @@ func (r *renderer) volumes() []*corev1ac.VolumeApplyConfiguration {
 	all := []*corev1ac.VolumeApplyConfiguration{
 		corev1ac.Volume().WithName(tlsVolume).
 			WithSecret(corev1ac.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(secretMode)),
+		corev1ac.Volume().WithName(keyVolume).
+			WithSecret(corev1ac.SecretVolumeSource().WithSecretName(contract.BindingSecret(r.ds.Name)).WithDefaultMode(secretMode)),
 		corev1ac.Volume().WithName(tmpVolume).WithEmptyDir(corev1ac.EmptyDirVolumeSource()),
 		corev1ac.Volume().WithName(tokenVolume).WithProjected(tokenSource()),
 	}
@@ -62,6 +65,7 @@ func (r *renderer) mounts() []*corev1ac.VolumeMountApplyConfiguration {
 	all := []*corev1ac.VolumeMountApplyConfiguration{
 		mount(auditVolume, contract.AuditDir),
 		mount(tlsVolume, contract.TLSDir).WithReadOnly(true),
+		mount(keyVolume, contract.BindingDir).WithReadOnly(true),
 		mount(tmpVolume, "/tmp"),
 		mount(tokenVolume, tokenDir).WithReadOnly(true),
 	}

@@ -63,7 +63,7 @@ func serviceProblems(o *v1alpha1.DecisionService) []string {
 		return nil
 	}
 	all := common(o, s.ObservedGeneration, s.Conditions,
-		[]string{v1alpha1.ConditionServiceAccepted, v1alpha1.ConditionServiceProgrammed, v1alpha1.ConditionServiceReady})
+		[]string{v1alpha1.ConditionServiceAccepted, v1alpha1.ConditionServiceProgrammed, v1alpha1.ConditionServiceReady, v1alpha1.ConditionApprovalsEnforced})
 	if s.Trust == "" || s.URL == "" || s.Audience == "" {
 		all = append(all, "lacks trust, url or audience")
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,7 @@ type replica struct {
 	podName  string
 	address  string
 	auditDir string
+	socket   string // the approvers'
 }
 
 // install installs the chart and starts what it asks for.
@@ -137,12 +139,13 @@ func (p *platform) startReplica(t *testing.T, set *appsv1.StatefulSet, ordinal i
 	token := p.s.Token(t, kubetest.TokenFor{
 		Namespace: pod.Namespace, ServiceAccount: pod.Spec.ServiceAccountName, PodName: pod.Name, PodUID: pod.UID,
 	})
-	cert, key := p.certificate(t, pod)
+	tls, binding := p.secretFiles(t, pod, contract.TLSDir), p.secretFiles(t, pod, contract.BindingDir)
 	args, env := commandLine(pod)
-	r := &replica{podName: pod.Name, address: freeAddress(t), auditDir: filepath.Join(t.TempDir(), "audit")}
+	r := &replica{podName: pod.Name, address: freeAddress(t), auditDir: filepath.Join(t.TempDir(), "audit"), socket: socketPath(t)}
 	r.process = start(t, "hookpolicy", env, append(args,
 		"--kubeconfig="+p.s.Kubeconfig(t, p.s.Bearer(token)), "--audit-dir="+r.auditDir,
-		"--tls-cert="+cert, "--tls-key="+key, "--listen="+r.address, "--admin-socket="+socketPath(t))...)
+		"--tls-cert="+filepath.Join(tls, corev1.TLSCertKey), "--tls-key="+filepath.Join(tls, corev1.TLSPrivateKeyKey),
+		"--binding-key-file="+filepath.Join(binding, contract.BindingKey), "--listen="+r.address, "--admin-socket="+r.socket)...)
 	kubetest.Eventually(t, patience, r.podName+" listens", func(ctx context.Context) error {
 		if !r.running() {
 			t.Fatalf("%s ended at once: %v\n%s", r.podName, r.err, r.logged())
@@ -156,30 +159,30 @@ func (p *platform) startReplica(t *testing.T, set *appsv1.StatefulSet, ordinal i
 	return r
 }
 
-// certificate writes the serving certificate that the pod mounts into files.
-func (p *platform) certificate(t *testing.T, pod *corev1.Pod) (cert, key string) {
+// secretFiles writes what the pod mounts of a Secret at a path into files.
+func (p *platform) secretFiles(t *testing.T, pod *corev1.Pod, path string) (dir string) {
 	t.Helper()
-	var name string
-	for _, v := range pod.Spec.Volumes {
-		if v.Secret != nil {
-			name = v.Secret.SecretName
-		}
+	mounts := pod.Spec.Containers[0].VolumeMounts
+	mount := slices.IndexFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == path })
+	if mount < 0 {
+		t.Fatalf("the pod mounts nothing at %s", path)
 	}
-	if name == "" {
-		t.Fatal("the pod mounts no Secret with a certificate")
+	volume := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mounts[mount].Name && v.Secret != nil })
+	if volume < 0 {
+		t.Fatalf("the pod mounts no Secret at %s", path)
 	}
 	secret := &corev1.Secret{}
-	kubetest.Eventually(t, patience, "the serving certificate is issued", func(ctx context.Context) error {
+	name := pod.Spec.Volumes[volume].Secret.SecretName
+	kubetest.Eventually(t, patience, "Secret "+name+" is there", func(ctx context.Context) error {
 		return p.s.Client().Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: name}, secret)
 	})
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, corev1.TLSCertKey), filepath.Join(dir, corev1.TLSPrivateKeyKey)
-	for path, key := range map[string]string{cert: corev1.TLSCertKey, key: corev1.TLSPrivateKeyKey} {
-		if err := os.WriteFile(path, secret.Data[key], 0o600); err != nil {
+	dir = t.TempDir()
+	for key, data := range secret.Data {
+		if err := os.WriteFile(filepath.Join(dir, key), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return cert, key
+	return dir
 }
 
 // commandLine is what a kubelet makes of a container's arguments and

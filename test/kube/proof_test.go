@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +86,8 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 	})
 
 	t.Run("helm test passes", p.helmTest)
+
+	t.Run("people decide held calls", func(t *testing.T) { p.approvals(t, a) })
 
 	t.Run("a token for somebody else is no token", func(t *testing.T) {
 		p.s.ServiceAccount(t, tenant, "other")
@@ -178,17 +179,22 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 	t.Run("what was decided is in audit chains that verify", func(t *testing.T) {
 		for _, r := range p.replicas {
 			r.stop(t)
-			var out bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), programs.path(t, "hookpolicy"), "audit", "verify", r.auditDir)
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Run(); err != nil {
-				t.Errorf("%s: %v\n%s", r.podName, err, &out)
+			out, err := r.hookpolicy(t, "audit", "verify", r.auditDir)
+			if err != nil {
+				t.Errorf("%s: %v\n%s", r.podName, err, out)
 			}
-			if !strings.Contains(out.String(), tenant) {
-				t.Errorf("%s has no chain of %s:\n%s", r.podName, tenant, &out)
+			if !strings.Contains(out, tenant) {
+				t.Errorf("%s has no chain of %s:\n%s", r.podName, tenant, out)
 			}
 		}
 	})
+}
+
+// hookpolicy runs the program beside the replica and returns what it prints.
+func (r *replica) hookpolicy(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), programs.path(t, "hookpolicy"), args...).CombinedOutput()
+	return string(out), err
 }
 
 func policyYAML(namespace, name, spec string) string {

@@ -134,6 +134,7 @@ func TestARefusalOfTheDeskKeepsItsCode(t *testing.T) {
 		"approval.own":           errors.Join(errors.New("vote"), approval.ErrOwnVote),
 		"approval.voter":         approval.ErrVoter,
 		"approval.voted_already": approval.ErrVotedAlready,
+		"approval.in_cluster":    approval.ErrInStore,
 		"approval.elsewhere":     approval.ErrElsewhere,
 		"approval.unavailable":   approval.ErrUnavailable,
 		"service.failed":         errors.New("disk /var/lib on fire"),

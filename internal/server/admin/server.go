@@ -132,6 +132,7 @@ func errorOf(err error) (int, *Error) {
 		{approval.ErrOwnVote, http.StatusForbidden, "approval.own"},
 		{approval.ErrVoter, http.StatusForbidden, "approval.voter"},
 		{approval.ErrVotedAlready, http.StatusConflict, "approval.voted_already"},
+		{approval.ErrInStore, http.StatusConflict, "approval.in_cluster"},
 		{approval.ErrElsewhere, http.StatusConflict, "approval.elsewhere"},
 		{approval.ErrConflict, http.StatusConflict, "approval.conflict"},
 		{approval.ErrUnavailable, http.StatusServiceUnavailable, "approval.unavailable"},

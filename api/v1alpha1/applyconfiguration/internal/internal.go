@@ -394,6 +394,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: votes
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.VotesGuard
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionService
   map:
     fields:
@@ -790,6 +793,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Unmatched
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.VoteDecision
+  scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.VotesGuard
   scalar: string
 - name: io.k8s.api.core.v1.ResourceClaim
   map:

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/hookpolicy/hookpolicy/api/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -21,6 +22,9 @@ type DecisionReplicaStatusApplyConfiguration struct {
 	// rejected are policies whose latest generation could not be taken over, the
 	// first hundred of them.
 	Rejected []RejectedPolicyApplyConfiguration `json:"rejected,omitempty"`
+	// votes says whether the API server refuses forged votes, as the replica found
+	// when it last tried to cast one.
+	Votes *apiv1alpha1.VotesGuard `json:"votes,omitempty"`
 	// startedAt is when the replica's process began.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 }
@@ -65,6 +69,14 @@ func (b *DecisionReplicaStatusApplyConfiguration) WithRejected(values ...*Reject
 		}
 		b.Rejected = append(b.Rejected, *values[i])
 	}
+	return b
+}
+
+// WithVotes sets the Votes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Votes field is set to the value of the last call.
+func (b *DecisionReplicaStatusApplyConfiguration) WithVotes(value apiv1alpha1.VotesGuard) *DecisionReplicaStatusApplyConfiguration {
+	b.Votes = &value
 	return b
 }
 
