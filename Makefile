@@ -31,8 +31,9 @@ demo: ## Run the main job: decide real calls over a real socket and verify their
 	go run ./cmd/hookpolicy demo
 
 .PHONY: build
-build: ## Build bin/hookpolicy and bin/manager, statically linked.
+build: ## Build bin/hookpolicy, which is kubectl-hookpolicy too, and bin/manager, statically linked.
 	go build -ldflags '$(LDFLAGS) -linkmode external -extldflags "-static"' -o bin/hookpolicy ./cmd/hookpolicy
+	ln -sf hookpolicy bin/kubectl-hookpolicy
 	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/manager ./cmd/manager
 
 .PHONY: image

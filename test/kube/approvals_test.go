@@ -116,8 +116,14 @@ func (p *platform) approvals(t *testing.T, a *agent) {
 		if got := a.asksOn(t, 1, call); got.Decision != decisionv1.AskUser || got.Approval.ID != id {
 			t.Errorf("the other replica does not know the held call: %+v", got)
 		}
-		if err := castVote(t.Context(), people["alice"], id, "alice", v1alpha1.VoteApprove); err != nil {
-			t.Fatal(err)
+		alice := []string{"--kubeconfig", p.s.Kubeconfig(t, p.s.User(t, "alice")), "-n", tenant}
+		out, err := p.replicas[0].hookpolicy(t, append([]string{"pending", id}, alice...)...)
+		if err != nil || !strings.Contains(out, "DELETE on invoices") || !strings.Contains(out, "0 of 1") {
+			t.Errorf("pending shows %v:\n%s", err, out)
+		}
+		out, err = p.replicas[0].hookpolicy(t, append([]string{"approve", id, "--reason", "agreed"}, alice...)...)
+		if err != nil || !strings.Contains(out, id+" is Approved") {
+			t.Fatalf("approve: %v\n%s", err, out)
 		}
 		a.becomes(t, 1, call, decisionv1.Rewrite, "")
 		for i := range p.replicas {

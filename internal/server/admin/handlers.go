@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/hookpolicy/hookpolicy/internal/approval"
+	"github.com/hookpolicy/hookpolicy/internal/card"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
 
@@ -69,7 +70,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, _ peer) {
 	}
 	answer := list{Approvals: make([]Held, 0, len(found))}
 	for _, a := range found {
-		answer.Approvals = append(answer.Approvals, heldOf(a))
+		answer.Approvals = append(answer.Approvals, card.Of(a))
 	}
 	s.reply(w, answer)
 }
@@ -82,7 +83,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, _ peer) {
 	}
 	for _, a := range found {
 		if a.ID == r.PathValue("id") {
-			s.reply(w, heldOf(a))
+			s.reply(w, card.Of(a))
 			return
 		}
 	}
@@ -104,7 +105,7 @@ func (s *Server) vote(approve bool) handler {
 			return
 		}
 		s.log.Info("Recorded a vote", "approval", a.ID, "user", p.user, "approve", approve, "state", string(a.State))
-		s.reply(w, heldOf(a))
+		s.reply(w, card.Of(a))
 	}
 }
 
