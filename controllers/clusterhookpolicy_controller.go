@@ -28,7 +28,8 @@ var _ reconcile.ObjectReconciler[*v1alpha1.ClusterHookPolicy] = (*ClusterHookPol
 // clusterScope is what one reconciliation finds.
 type clusterScope struct {
 	policyScope
-	policy *v1alpha1.ClusterHookPolicy
+	policy   *v1alpha1.ClusterHookPolicy
+	services []v1alpha1.DecisionService // all of the cluster
 }
 
 // Reconcile looks at one ClusterHookPolicy and reports.
@@ -52,14 +53,32 @@ func (r *ClusterHookPolicyReconciler) Reconcile(ctx context.Context, chp *v1alph
 	return ctrl.Result{}, nil
 }
 
-// compile does what every replica does with the policy.
-func (r *ClusterHookPolicyReconciler) compile(_ context.Context, s *clusterScope) error {
-	segment, _, errs := policy.CompileCluster(s.policy)
+// compile does what the replicas do with the policy. It refuses a policy whose
+// links some service is to resolve where that sees nothing: every service decides
+// by it.
+func (r *ClusterHookPolicyReconciler) compile(ctx context.Context, s *clusterScope) error {
+	var services v1alpha1.DecisionServiceList
+	if err := r.Client.List(ctx, &services); err != nil {
+		return fmt.Errorf("list the DecisionServices: %w", err)
+	}
+	s.services = services.Items
+	views := make([]policy.View, len(s.services))
+	for i := range s.services {
+		views[i] = viewOf(&s.services[i])
+	}
+	segment, _, errs := policy.CompileCluster(s.policy, views...)
 	if len(errs) > 0 {
 		s.refuse(v1alpha1.ReasonInvalid, problems(s.policy.Spec.Hooks, errs))
 		return nil
 	}
 	s.digest = segment.Digest()
+	for i, sees := range views {
+		if hidden := hiddenRoots(segment, sees); hidden != "" {
+			s.refuse(v1alpha1.ReasonRootNotVisible, fmt.Sprintf("%s: on no data volume of DecisionService %s/%s, which denies such paths; mount it there, or set resolve to Agent",
+				hidden, s.services[i].Namespace, s.services[i].Name))
+			return nil
+		}
+	}
 	s.accept()
 	return nil
 }
@@ -70,13 +89,9 @@ func (r *ClusterHookPolicyReconciler) observe(ctx context.Context, s *clusterSco
 	if s.refused {
 		return nil
 	}
-	var services v1alpha1.DecisionServiceList
-	if err := r.Client.List(ctx, &services); err != nil {
-		return fmt.Errorf("list the DecisionServices: %w", err)
-	}
 	var all progress
-	for i := range services.Items {
-		p, err := progressOf(ctx, r.Client, &services.Items[i], wanted{
+	for i := range s.services {
+		p, err := progressOf(ctx, r.Client, &s.services[i], wanted{
 			name: s.policy.Name, generation: s.policy.Generation, resourceVersion: version,
 		})
 		if err != nil {

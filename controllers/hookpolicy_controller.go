@@ -106,14 +106,11 @@ func (r *HookPolicyReconciler) seeRoots(_ context.Context, s *hookPolicyScope) e
 	if s.service == nil {
 		return nil
 	}
-	mounts := make([]string, 0, len(s.service.Spec.DataVolumes))
-	for _, v := range s.service.Spec.DataVolumes {
-		mounts = append(mounts, v.MountPath)
-	}
-	if segment, _, errs := policy.Compile(s.policy, policy.Sees(mounts)); len(errs) == 0 {
+	sees := viewOf(s.service)
+	if segment, _, errs := policy.Compile(s.policy, sees); len(errs) == 0 {
 		s.segment, s.digest = segment, segment.Digest()
 	}
-	if hidden := hiddenRoots(s.segment, s.service.Spec.DataVolumes); hidden != "" {
+	if hidden := hiddenRoots(s.segment, sees); hidden != "" {
 		s.refuse(v1alpha1.ReasonRootNotVisible, fmt.Sprintf("%s: on no data volume of DecisionService %s/%s; mount it there, or set resolve to Agent",
 			hidden, s.service.Namespace, s.service.Name))
 	}

@@ -255,6 +255,37 @@ func TestABaselineIsProgrammedOnTheReplicasOfEveryService(t *testing.T) {
 	wantConditions(t, chp.Status.Conditions, "Accepted=False/Invalid", "Programmed=False/NotAccepted")
 }
 
+func TestABaselineIsRefusedWhereAServiceDoesNotSeeItsRoots(t *testing.T) {
+	mounted := func(paths ...string) v1alpha1.DecisionServiceSpec {
+		var spec v1alpha1.DecisionServiceSpec
+		for _, p := range paths {
+			spec.DataVolumes = append(spec.DataVolumes, v1alpha1.DataVolume{Name: "data", ClaimName: "data", MountPath: p})
+		}
+		return spec
+	}
+	for name, tc := range map[string]struct {
+		resolve v1alpha1.Resolve
+		second  v1alpha1.DecisionServiceSpec
+		want    string
+	}{
+		"every service sees them":              {v1alpha1.ResolveService, mounted("/srv/"), "Accepted=True/Accepted"},
+		"one does not":                         {v1alpha1.ResolveService, mounted(), "Accepted=False/RootNotVisible"},
+		"one does not, and the agent resolves": {v1alpha1.ResolveAgent, mounted(), "Accepted=True/Accepted"},
+		"one does not, and nothing is said":    {"", mounted(), "Accepted=True/Accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chp := clusterPolicy("base")
+			chp.Spec.Hooks = []v1alpha1.Hook{{Name: "stay", PathAllowlist: &v1alpha1.PathAllowlist{Roots: []string{"/srv/shared"}, Resolve: tc.resolve}}}
+			w := newWorld(t, service(platform, "default", mounted("/srv")), service(platform, "second", tc.second), chp)
+			got := w.reconcileCluster().Status.Conditions
+			wantConditions(t, got, tc.want)
+			if m := message(got, "Accepted"); strings.Contains(tc.want, "False") && !strings.Contains(m, "platform/second") {
+				t.Errorf("message %q", m)
+			}
+		})
+	}
+}
+
 func TestEventsTellOfTransitionsOnly(t *testing.T) {
 	w := newWorld(t, openService(1), policyOf("team-a", "p"))
 	if _, err := w.reconcileService(platform, "default"); err != nil {

@@ -2,17 +2,16 @@ package controllers
 
 import (
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/hookpolicy/hookpolicy/api/v1alpha1"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
+	"github.com/hookpolicy/hookpolicy/internal/policy"
 )
 
 // hiddenRoots names the roots that a service is to resolve links beneath and
 // that lie on none of its volumes, by hook; empty if there are none.
-func hiddenRoots(segment *plan.Segment, volumes []v1alpha1.DataVolume) string {
+func hiddenRoots(segment *plan.Segment, sees policy.View) string {
 	const most = 5
 	var hidden []string
 	for i := range segment.Hooks {
@@ -21,7 +20,7 @@ func hiddenRoots(segment *plan.Segment, volumes []v1alpha1.DataVolume) string {
 			continue
 		}
 		for _, root := range h.PathAllowlist.Roots {
-			if !slices.ContainsFunc(volumes, func(v v1alpha1.DataVolume) bool { return beneath(root, v.MountPath) }) {
+			if !sees(root) {
 				hidden = append(hidden, fmt.Sprintf("hook %s: root %s", h.Name, root))
 			}
 		}
@@ -32,9 +31,11 @@ func hiddenRoots(segment *plan.Segment, volumes []v1alpha1.DataVolume) string {
 	return strings.Join(hidden, ", ")
 }
 
-// beneath reports whether a path is the mount or lies beneath it, component by
-// component.
-func beneath(name, mount string) bool {
-	rest, ok := strings.CutPrefix(path.Clean(name), path.Clean(mount))
-	return ok && (rest == "" || rest[0] == '/')
+// viewOf is what a service sees: its data volumes.
+func viewOf(ds *v1alpha1.DecisionService) policy.View {
+	mounts := make([]string, len(ds.Spec.DataVolumes))
+	for i, v := range ds.Spec.DataVolumes {
+		mounts[i] = v.MountPath
+	}
+	return policy.Sees(mounts)
 }

@@ -21,6 +21,7 @@ import (
 type options struct {
 	kubeconfig        string
 	image             string
+	pullSecrets       []string
 	pullPolicy        string
 	platformNamespace string
 	defaultService    string // "namespace/name"
@@ -64,6 +65,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` that says how to reach the API server (default: $KUBECONFIG, or as the pod's ServiceAccount)")
 	f.StringVar(&o.image, "image", os.Getenv("HOOKPOLICY_IMAGE"), "`IMAGE` of the replicas (default: $HOOKPOLICY_IMAGE)")
 	f.StringVar(&o.pullPolicy, "image-pull-policy", "", "when it is pulled: `Always|IfNotPresent|Never` (default: as the cluster does)")
+	f.StringSliceVar(&o.pullSecrets, "image-pull-secrets", nil, "`SECRET,…` in the namespace of each DecisionService with which it is pulled")
 	f.StringVar(&o.platformNamespace, "platform-namespace", os.Getenv("POD_NAMESPACE"), "`NAMESPACE` of the platform's own services and of the certificate authority (default: $POD_NAMESPACE)")
 	f.StringVar(&o.defaultService, "default-decision-service", "", "`NAMESPACE/NAME` of the DecisionService of policies that name none")
 	f.Int32SliceVar(&o.apiServerPorts, "api-server-ports", nil, "`PORTS` at which pods reach the API server (default 443,6443)")
@@ -79,7 +81,7 @@ func (o *options) register(f *pflag.FlagSet) {
 func (o *options) parse() (render.Options, slog.Level, error) {
 	var level slog.Level
 	r := render.Options{
-		Image: o.image, PullPolicy: corev1.PullPolicy(o.pullPolicy), PlatformNamespace: o.platformNamespace, APIServerPorts: o.apiServerPorts,
+		Image: o.image, PullPolicy: corev1.PullPolicy(o.pullPolicy), PullSecrets: o.pullSecrets, PlatformNamespace: o.platformNamespace, APIServerPorts: o.apiServerPorts,
 	}
 	switch r.PullPolicy {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:

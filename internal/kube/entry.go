@@ -54,6 +54,9 @@ type entry struct {
 	digest  string        // the segment's
 	// rejected says why the latest version could not be taken over, nil if it was.
 	rejected error
+	// warnings are about what the version that was compiled last allows and had
+	// better not.
+	warnings []string
 	// good is the version that the segment was compiled from, if that is an
 	// earlier one than the latest.
 	good *version
@@ -125,11 +128,11 @@ func (c *compiler) segment(k kind, e *entry, v version) (segment *plan.Segment, 
 		if err := utiljson.Unmarshal(v.spec, &p.Spec); err != nil {
 			return nil, nil, fmt.Errorf("read the spec: %w", err)
 		}
-		s, _, problems := policy.CompileCluster(p)
+		s, warned, problems := policy.CompileCluster(p, policy.Sees(c.binding.DataPaths))
 		for _, problem := range problems {
 			errs = append(errs, problem)
 		}
-		segment = s
+		segment, e.warnings = s, warned
 	} else {
 		p := &v1alpha1.HookPolicy{ObjectMeta: m}
 		if err := utiljson.Unmarshal(v.spec, &p.Spec); err != nil {
@@ -139,11 +142,11 @@ func (c *compiler) segment(k kind, e *entry, v version) (segment *plan.Segment, 
 		if !c.binding.decides(m.Namespace, p.Spec.DecisionServiceRef) {
 			return refusal(e, v, accounts, plan.RefusalElsewhere), accounts, nil
 		}
-		s, _, problems := policy.Compile(p, policy.Sees(c.binding.DataPaths))
+		s, warned, problems := policy.Compile(p, policy.Sees(c.binding.DataPaths))
 		for _, problem := range problems {
 			errs = append(errs, problem)
 		}
-		segment = s
+		segment, e.warnings = s, warned
 	}
 	if len(errs) > 0 {
 		return nil, accounts, errors.Join(errs...)

@@ -32,7 +32,7 @@ func manyObjects() []*object {
 func fullTable(tb testing.TB) (*table, []*object) {
 	tb.Helper()
 	c := &compiler{binding: everything()}
-	t := newTable(c, nil, func(k kind, e *entry) { tb.Fatalf("%s %s: %v", k, e.name, e.rejected) })
+	t := newTable(c, nil, func(k kind, e *entry) { tb.Fatalf("%s %s: %v %v", k, e.name, e.rejected, e.warnings) })
 	objects := manyObjects()
 	t.replace(clusterHookPolicies, nil, "1")
 	t.replace(hookPolicies, objects, "2")

@@ -87,7 +87,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 		reconnects := s.metrics.reconnects.WithLabelValues(kind(k).String())
 		s.feeds[k] = newFeed(o.Client, kind(k), namespace, s.log, reconnects.Inc)
 	}
-	s.table = newTable(&compiler{binding: o.Binding, check: o.Check}, s.remember(), s.logRejected)
+	s.table = newTable(&compiler{binding: o.Binding, check: o.Check}, s.remember(), s.logTaken)
 	s.saver = newSaver(o.StateFile, s.log, s.connected)
 	return s, nil
 }
@@ -238,8 +238,16 @@ func (s *Source) startFromLastGood(ctx context.Context, apply func(context.Conte
 	return true
 }
 
-// logRejected says why a policy is not taken over, once a version.
-func (s *Source) logRejected(k kind, e *entry) {
+// logTaken says, once a version, why a policy is not taken over, or what is unwise
+// about it.
+func (s *Source) logTaken(k kind, e *entry) {
+	for _, w := range e.warnings {
+		s.log.Warn("Policy is allowed but unwise", slog.String("kind", k.String()), slog.String("policy", e.segment.Source.Tenant()),
+			slog.Int64("generation", e.latest.generation), slog.String("warning", w))
+	}
+	if e.rejected == nil {
+		return
+	}
 	outcome := "its last good version stays in force"
 	if e.segment.Refusal != "" {
 		outcome = "its callers are denied"

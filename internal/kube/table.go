@@ -18,7 +18,7 @@ const maxRejected = 100
 // A table holds every policy that is known, and makes sets of them.
 type table struct {
 	compiler   *compiler
-	onRejected func(k kind, e *entry)
+	onTaken func(k kind, e *entry)
 	// changed has an element when the table differs from its last snapshot.
 	changed chan struct{}
 
@@ -39,8 +39,8 @@ type list struct {
 	synced  bool   // read in full once
 }
 
-func newTable(c *compiler, m *memory, onRejected func(kind, *entry)) *table {
-	t := &table{compiler: c, onRejected: onRejected, changed: make(chan struct{}, 1), memory: m}
+func newTable(c *compiler, m *memory, onTaken func(kind, *entry)) *table {
+	t := &table{compiler: c, onTaken: onTaken, changed: make(chan struct{}, 1), memory: m}
 	for k := range t.lists {
 		t.lists[k].entries = make(map[name]*entry)
 	}
@@ -58,8 +58,8 @@ func (t *table) take(k kind, o *object) *entry {
 	}
 	t.mu.Unlock()
 	e := t.compiler.entry(k, o, known)
-	if e.rejected != nil && (known == nil || known.latest.generation != e.latest.generation) {
-		t.onRejected(k, e)
+	if (e.rejected != nil || len(e.warnings) > 0) && (known == nil || known.latest.generation != e.latest.generation) {
+		t.onTaken(k, e)
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -52,9 +53,10 @@ func Compile(hp *v1alpha1.HookPolicy, view ...View) (*plan.Segment, []string, fi
 
 // CompileCluster turns a ClusterHookPolicy into a segment of the baseline, in
 // the manner of Compile. A baseline always enforces, lets unlisted tools pass
-// to the tenant's hooks, and takes no consent but a person's.
-func CompileCluster(chp *v1alpha1.ClusterHookPolicy) (*plan.Segment, []string, field.ErrorList) {
-	c := &compiler{cluster: true}
+// to the tenant's hooks, and takes no consent but a person's. The views are those
+// of the services that decide by it, as in Compile.
+func CompileCluster(chp *v1alpha1.ClusterHookPolicy, views ...View) (*plan.Segment, []string, field.ErrorList) {
+	c := &compiler{cluster: true, views: views}
 	c.metadata(&chp.ObjectMeta)
 	spec, at := &chp.Spec, field.NewPath("spec")
 
@@ -79,10 +81,15 @@ func CompileCluster(chp *v1alpha1.ClusterHookPolicy) (*plan.Segment, []string, f
 // A View says of a root whether a decision service sees it.
 type View func(root string) bool
 
-// Sees is the view of a service that sees what lies beneath some paths.
+// Sees is the view of a service that sees what lies beneath some paths. They need
+// not be clean: a mount may be written with a slash at its end.
 func Sees(paths []string) View {
+	clean := make([]string, len(paths))
+	for i, p := range paths {
+		clean[i] = path.Clean(p)
+	}
 	return func(root string) bool {
-		return slices.ContainsFunc(paths, func(p string) bool { return beneath(root, p) })
+		return slices.ContainsFunc(clean, func(p string) bool { return beneath(root, p) })
 	}
 }
 

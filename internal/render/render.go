@@ -35,6 +35,9 @@ type Options struct {
 	Image string
 	// PullPolicy is when it is pulled; empty leaves it to the cluster.
 	PullPolicy corev1.PullPolicy
+	// PullSecrets are the Secrets, in the namespace of each service, with which it
+	// is pulled.
+	PullSecrets []string
 	// PlatformNamespace is where the platform's own services are; required.
 	PlatformNamespace string
 	// DefaultService is the service of policies that name none; may be empty.

@@ -32,6 +32,18 @@ var options = render.Options{
 	DefaultService:    types.NamespacedName{Namespace: "platform", Name: "default"},
 }
 
+func TestReplicasArePulledWithTheManagersSecrets(t *testing.T) {
+	o := options
+	o.PullSecrets = []string{"registry"}
+	children, err := render.Render(service("platform", v1alpha1.DecisionServiceSpec{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := children.StatefulSet.Spec.Template.Spec.ImagePullSecrets; len(got) != 1 || *got[0].Name != "registry" {
+		t.Errorf("pull secrets %+v", got)
+	}
+}
+
 func service(namespace string, spec v1alpha1.DecisionServiceSpec) *v1alpha1.DecisionService {
 	return &v1alpha1.DecisionService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default", UID: "0000-1111", Generation: 3},

@@ -62,7 +62,7 @@ func (r *renderer) claim(size resource.Quantity) *corev1ac.PersistentVolumeClaim
 // pod is what the restricted Pod Security Standard asks for, and more: nothing
 // can be written but the claim and /tmp.
 func (r *renderer) pod() *corev1ac.PodSpecApplyConfiguration {
-	return corev1ac.PodSpec().
+	pod := corev1ac.PodSpec().
 		WithServiceAccountName(r.name()).
 		WithAutomountServiceAccountToken(false). // mounted below, with an expiry
 		WithEnableServiceLinks(false).
@@ -74,6 +74,10 @@ func (r *renderer) pod() *corev1ac.PodSpecApplyConfiguration {
 		WithTopologySpreadConstraints(r.spread(corev1.LabelHostname), r.spread(corev1.LabelTopologyZone)).
 		WithContainers(r.container()).
 		WithVolumes(r.volumes()...)
+	for _, name := range r.PullSecrets {
+		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(name))
+	}
+	return pod
 }
 
 // spread keeps replicas apart where it can be done.
