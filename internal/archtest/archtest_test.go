@@ -44,6 +44,7 @@ var rules = map[string]map[string]string{
 	"/internal/hooks/sql":     {"k8s.io/": noKubernetes, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit, "/internal/engine": noHTTP},
 	"/internal/hooks/rewrite": {"k8s.io/": noKubernetes, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit, "/internal/engine": noHTTP},
 	"/internal/approval":      {"k8s.io/": noKubernetes, "/internal/hooks": noHooks, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit},
+	"/internal/card":          {"k8s.io/": noKubernetes, "/internal/hooks": noHooks, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit},
 	"/internal/audit":         {"k8s.io/": noKubernetes, "/internal/hooks": noAudit, "/internal/server": noAudit, "net/http": noAudit, "/internal/chain": noAudit},
 	"/internal/audit/store":   {"k8s.io/": noKubernetes, "/internal/hooks": noAudit, "/internal/server": noAudit, "net/http": noAudit, "/internal/chain": noAudit},
 	"/internal/engine":        {"k8s.io/": noKubernetes, "/internal/hooks": noHooks, "/internal/server": "the engine is put on a socket, it has none", "/internal/audit/store": "the engine appends through an interface"},
