@@ -4,6 +4,10 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/find"
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 )
 
 // list redacts the elements of a list by a function; it copies the list when
@@ -33,7 +37,7 @@ func (w *walker) array(at string, list []any) (any, bool) {
 		if !ok {
 			if after != afterNothing {
 				after = afterNothing
-				if c, did := w.take(at, e, weak); did {
+				if c, did := w.take(at, e, names.Weak); did {
 					return c, true
 				}
 			}
@@ -41,24 +45,24 @@ func (w *walker) array(at string, list []any) (any, bool) {
 		}
 		was := after
 		after = w.flagged(s, command)
-		if name := path.Base(s); commands[name] != "" {
+		if name := path.Base(s); find.Commands[name] != "" {
 			command = name
 		}
-		if i == 1 && len(list) == 2 && isPair(w.r, list[0], s) {
-			return w.take(at, e, secret)
+		if i == 1 && len(list) == 2 && isPair(&w.r.names, list[0], s) {
+			return w.take(at, e, names.Secret)
 		}
 		switch {
-		case was == afterSecret && !strings.HasPrefix(s, "-") && !isHarmless(s, secret):
-			return w.take(at, e, secret)
+		case was == afterSecret && !strings.HasPrefix(s, "-") && !find.IsHarmless(s, names.Secret):
+			return w.take(at, e, names.Secret)
 		case was == afterUser:
-			if user, password, ok := strings.Cut(s, ":"); ok && !isHarmless(password, secret) {
+			if user, password, ok := strings.Cut(s, ":"); ok && !find.IsHarmless(password, names.Secret) {
 				w.removed = append(w.removed, Removed{at, "shape:flag", password})
-				return user + ":" + Mark, true
+				return user + ":" + lex.Mark, true
 			}
 		}
-		if letter := attached[command]; letter != "" && strings.HasPrefix(s, "-"+letter) && len(s) > 2 && !isHarmless(s[2:], secret) {
+		if letter := find.Attached[command]; letter != "" && strings.HasPrefix(s, "-"+letter) && len(s) > 2 && !find.IsHarmless(s[2:], names.Secret) {
 			w.removed = append(w.removed, Removed{at, "shape:flag", s[2:]})
-			return s[:2] + Mark, true
+			return s[:2] + lex.Mark, true
 		}
 		return w.text(at, s)
 	})
@@ -82,12 +86,12 @@ func (w *walker) flagged(s, command string) flagged {
 		return afterUser
 	}
 	if len(name) == 1 {
-		if strings.Contains(commands[command], name) && attached[command] != name {
+		if strings.Contains(find.Commands[command], name) && find.Attached[command] != name {
 			return afterSecret
 		}
 		return afterNothing
 	}
-	if w.r.kindOf(strings.TrimPrefix(name, "-")) != plain {
+	if w.r.names.KindOf(strings.TrimPrefix(name, "-")) != names.Plain {
 		return afterSecret
 	}
 	return afterNothing
@@ -95,8 +99,8 @@ func (w *walker) flagged(s, command string) flagged {
 
 // isPair reports whether a list of two is a name and its secret, and not two
 // names.
-func isPair(r *Redactor, first any, second string) bool {
+func isPair(d *names.Dictionary, first any, second string) bool {
 	name, ok := first.(string)
-	return ok && len(name) <= 64 && !strings.HasPrefix(name, "-") && !strings.ContainsAny(name, " =:") && r.kindOf(name) != plain &&
-		!(onlyLetters(second) && strings.ToLower(second) == second) && r.kindOf(second) == plain
+	return ok && len(name) <= 64 && !strings.HasPrefix(name, "-") && !strings.ContainsAny(name, " =:") && d.KindOf(name) != names.Plain &&
+		!(find.OnlyLetters(second) && strings.ToLower(second) == second) && d.KindOf(second) == names.Plain
 }

@@ -3,15 +3,20 @@ package redact
 import (
 	"slices"
 	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/find"
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+	"github.com/hookpolicy/hookpolicy/internal/redact/sqltext"
 )
 
 // beside is what the members of an object say of each other.
 type beside struct {
-	values  bool    // a member holds the name of a secret: the value stands beside
-	secrets bool    // a Kubernetes Secret
-	columns columns // which columns of the rows, or parameters of the statement, are secret
-	width   int     // of the rows; 0 if there are none
-	aws     bool    // an AWS access key is here, so its secret may be, too
+	values  bool        // a member holds the name of a secret: the value stands beside
+	secrets bool        // a Kubernetes Secret
+	columns lex.Columns // which columns of the rows, or parameters of the statement, are secret
+	width   int         // of the rows; 0 if there are none
+	aws     bool        // an AWS access key is here, so its secret may be, too
 }
 
 func (w *walker) beside(obj map[string]any) beside {
@@ -19,16 +24,16 @@ func (w *walker) beside(obj map[string]any) beside {
 	for name, v := range obj {
 		switch v := v.(type) {
 		case string:
-			if nameFields[strings.ToLower(name)] && len(v) <= 128 && w.r.kindOf(v) != plain {
+			if names.IsNameField(strings.ToLower(name)) && len(v) <= 128 && w.r.names.KindOf(v) != names.Plain {
 				b.values = true
 			}
 			b.secrets = b.secrets || name == "kind" && v == "Secret"
 			b.aws = b.aws || len(v) >= 20 && len(v) < 64 && isAWSKey(v)
-			if b.width == 0 && w.r.told(v) && sqlVerbs.in(v) {
-				b.columns, b.width = w.r.parameters(v)
+			if b.width == 0 && w.r.told(v) && sqltext.HasVerb(v) {
+				b.columns, b.width = sqltext.Parameters(&w.r.names, v)
 			}
 		case []any:
-			if columnLists[compact(name)] {
+			if columnLists[names.Compact(name)] {
 				b.columns, b.width = w.names(v)
 			}
 		}
@@ -37,54 +42,46 @@ func (w *walker) beside(obj map[string]any) beside {
 }
 
 func isAWSKey(s string) bool {
-	end, how := tokenAt(s, 0)
+	end, how := find.TokenAt(s, 0)
 	return end == len(s) && how == "aws"
 }
 
 // names returns which of a list of names are those of secrets.
-func (w *walker) names(list []any) (c columns, width int) {
+func (w *walker) names(list []any) (c lex.Columns, width int) {
 	for i, e := range list {
 		name, ok := e.(string)
 		if obj, isObject := e.(map[string]any); isObject {
 			name, ok = obj["name"].(string)
 		}
 		if !ok {
-			return columns{}, 0
+			return lex.Columns{}, 0
 		}
-		if w.r.kindOf(name) != plain {
-			c.add(i)
+		if w.r.names.KindOf(name) != names.Plain {
+			c.Add(i)
 		}
 	}
-	if c == (columns{}) {
+	if c == (lex.Columns{}) {
 		return c, 0
 	}
 	return c, len(list)
 }
 
-// parameters returns which of a statement's parameters ($1, ?, %s) are
-// secret.
-func (r *Redactor) parameters(statement string) (columns, int) {
-	q := sqlScanner{r: r}
-	q.scan(statement, 0, 0)
-	return q.bound, q.parameter
-}
-
 // kind says what the other members make of one.
-func (b *beside) kind(name string) kind {
+func (b *beside) kind(name string) names.Kind {
 	field := strings.ToLower(name)
-	if b.values && valueFields[field] || b.secrets && (name == "data" || name == "stringData") {
-		return secret
+	if b.values && names.IsValueField(field) || b.secrets && (name == "data" || name == "stringData") {
+		return names.Secret
 	}
-	return plain
+	return names.Plain
 }
 
 // value redacts a member whose name says nothing.
 func (b *beside) value(w *walker, at, name string, v any) (any, bool) {
-	if s, ok := v.(string); ok && b.aws && len(s) == 40 && isMixed(s) {
-		return w.take(at, v, secret)
+	if s, ok := v.(string); ok && b.aws && len(s) == 40 && find.IsMixed(s) {
+		return w.take(at, v, names.Secret)
 	}
 	rows, ok := v.([]any)
-	if !ok || b.width == 0 || !rowLists[compact(name)] {
+	if !ok || b.width == 0 || !rowLists[names.Compact(name)] {
 		return w.value(at, v)
 	}
 	if slices.ContainsFunc(rows, isList) {
@@ -102,8 +99,8 @@ func isList(v any) bool { _, ok := v.([]any); return ok }
 
 func (w *walker) row(at string, row []any, b *beside) (any, bool) {
 	return w.list(at, row, func(at string, i int, e any) (any, bool) {
-		if b.columns.has(i) {
-			if c, did := w.take(at, e, secret); did {
+		if b.columns.Has(i) {
+			if c, did := w.take(at, e, names.Secret); did {
 				return c, true
 			}
 		}
@@ -112,6 +109,6 @@ func (w *walker) row(at string, row []any, b *beside) (any, bool) {
 }
 
 var (
-	columnLists = set(`columns fields header headers cols column_names field_names names`)
-	rowLists    = set(`rows values data records params parameters args arguments bindings binds`)
+	columnLists = names.Set(`columns fields header headers cols column_names field_names names`)
+	rowLists    = names.Set(`rows values data records params parameters args arguments bindings binds`)
 )

@@ -1,9 +1,15 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/find"
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+)
 
 // Mark stands where a secret was.
-const Mark = "[REDACTED]"
+const Mark = lex.Mark
 
 // A Removed is one secret that was taken out.
 type Removed struct {
@@ -21,36 +27,12 @@ type Removed struct {
 
 // A Redactor takes secrets out. It is immutable and safe for concurrent use.
 // Its zero value knows no extra names.
-type Redactor struct {
-	extra map[string]bool // names, as one folded word each
-	also  *trigger        // of extra; nil if there is none
-}
+type Redactor struct{ names names.Dictionary }
 
 // New returns a Redactor that treats extraKeys like the names of secrets that
 // it knows, in any of their spellings. Without extra keys it costs no memory
 // to speak of.
-func New(extraKeys []string) *Redactor {
-	r := &Redactor{}
-	var first []string
-	for _, key := range extraKeys {
-		var w words
-		w.split(key)
-		if w.count == 0 {
-			continue
-		}
-		if r.extra == nil {
-			r.extra = make(map[string]bool, len(extraKeys))
-		}
-		r.extra[strings.TrimSuffix(string(w.all()), "s")] = true
-		if isASCII(string(w.at(0))) { // text in other letters is always read
-			first = append(first, strings.TrimSuffix(string(w.at(0)), "s"))
-		}
-	}
-	if len(first) > 0 {
-		r.also = newTrigger(first)
-	}
-	return r
-}
+func New(extraKeys []string) *Redactor { return &Redactor{names.New(extraKeys)} }
 
 // Text returns s without secrets.
 func (r *Redactor) Text(s string) string {
@@ -79,7 +61,7 @@ func (r *Redactor) text(s string, depth int) (string, []cut) {
 		}
 		clean, cuts = again, []cut{{s, cuts[0].how}}
 	}
-	return Mark, []cut{{s, cuts[0].how}}
+	return lex.Mark, []cut{{s, cuts[0].how}}
 }
 
 // A cut is a secret that was taken out of a text.
@@ -89,7 +71,7 @@ func (r *Redactor) pass(s string, depth int) (string, []cut) {
 	if !r.told(s) {
 		return s, nil
 	}
-	spans := r.spans(s)
+	spans := find.Spans(&r.names, s)
 	var cuts []cut
 	clean := s
 	if len(spans) > 0 {
@@ -97,10 +79,10 @@ func (r *Redactor) pass(s string, depth int) (string, []cut) {
 		b.Grow(len(s))
 		at := 0
 		for _, sp := range spans {
-			b.WriteString(s[at:sp.start])
-			b.WriteString(Mark)
-			at = sp.end
-			cuts = append(cuts, cut{s[sp.start:sp.end], "shape:" + sp.how})
+			b.WriteString(s[at:sp.Start])
+			b.WriteString(lex.Mark)
+			at = sp.End
+			cuts = append(cuts, cut{s[sp.Start:sp.End], "shape:" + sp.How})
 		}
 		b.WriteString(s[at:])
 		clean = b.String()
@@ -112,4 +94,4 @@ func (r *Redactor) pass(s string, depth int) (string, []cut) {
 }
 
 // told reports whether anything in a text could tell of a secret.
-func (r *Redactor) told(s string) bool { return signs.in(s) || r.also != nil && r.also.in(s) }
+func (r *Redactor) told(s string) bool { return find.Told(&r.names, s) }

@@ -9,6 +9,9 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/hookpolicy/hookpolicy/internal/redact/find"
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
 
@@ -70,7 +73,7 @@ func (r *Redactor) document(s string, depth int) (string, bool) {
 		return "", false
 	}
 	if depth == maxDocuments {
-		return Mark, true
+		return lex.Mark, true
 	}
 	w := walker{r: r, depth: depth + 1}
 	c, changed := w.value("", v)
@@ -79,7 +82,7 @@ func (r *Redactor) document(s string, depth int) (string, bool) {
 	}
 	out, err := strictjson.Append(nil, c)
 	if err != nil {
-		return Mark, true
+		return lex.Mark, true
 	}
 	return string(out), true
 }
@@ -116,27 +119,27 @@ func (w *walker) text(at, s string) (any, bool) {
 }
 
 // take removes a whole value, if there is something in it.
-func (w *walker) take(at string, v any, k kind) (any, bool) {
+func (w *walker) take(at string, v any, k names.Kind) (any, bool) {
 	if isNothing(v, k) {
 		return v, false
 	}
 	w.removed = append(w.removed, Removed{at, "key", v})
-	return Mark, true
+	return lex.Mark, true
 }
 
 // isNothing reports whether a value under the name of a secret hides nothing.
-func isNothing(v any, k kind) bool {
+func isNothing(v any, k names.Kind) bool {
 	switch v := v.(type) {
 	case nil, bool:
 		return true
 	case json.Number:
-		return k == count || k == weak && len(v) <= 3
+		return k == names.Count || k == names.Weak && len(v) <= 3
 	case string:
-		return v == "" || v == Mark || k == weak && isHarmless(v, k)
+		return v == "" || v == lex.Mark || k == names.Weak && find.IsHarmless(v, k)
 	case []any:
 		return !slices.ContainsFunc(v, func(e any) bool { return !isNothing(e, k) })
 	case map[string]any:
-		if k == weak || isSchema(v) {
+		if k == names.Weak || isSchema(v) {
 			return true
 		}
 		for _, e := range v {
@@ -166,7 +169,7 @@ func isSchema(obj map[string]any) bool {
 	return true
 }
 
-var schemaWords = exactly(`type description title format minLength maxLength pattern nullable required items properties additionalProperties readOnly writeOnly minimum
+var schemaWords = names.Exactly(`type description title format minLength maxLength pattern nullable required items properties additionalProperties readOnly writeOnly minimum
 	maximum minItems maxItems uniqueItems deprecated`)
 
 func (w *walker) object(at string, obj map[string]any) (map[string]any, bool) {
@@ -182,9 +185,9 @@ func (w *walker) object(at string, obj map[string]any) (map[string]any, bool) {
 			w.removed = append(w.removed, Removed{p, c.how, c.text})
 		}
 		v := obj[name]
-		k := max(w.r.kindOf(name), w.r.kindOf(newName), beside.kind(name))
+		k := max(w.r.names.KindOf(name), w.r.names.KindOf(newName), beside.kind(name))
 		c, did := v, false
-		if k != plain {
+		if k != names.Plain {
 			c, did = w.take(p, v, k)
 		}
 		if !did {
@@ -224,12 +227,12 @@ func (m *members) rename(name, wanted string) string {
 			m.taken[norm.NFKC.String(other)] = true
 		}
 	}
-	if !isASCII(wanted) {
-		wanted = Mark
+	if !lex.IsASCII(wanted) {
+		wanted = lex.Mark
 	}
 	for m.taken[wanted] {
 		m.renamed++
-		wanted = Mark + "-" + strconv.Itoa(m.renamed+1)
+		wanted = lex.Mark + "-" + strconv.Itoa(m.renamed+1)
 	}
 	m.taken[wanted] = true
 	m.set(wanted, m.obj[name])

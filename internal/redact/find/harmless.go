@@ -1,28 +1,31 @@
-package redact
+package find
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 )
 
 // maxHarmless bounds how much of a text is read for nothing.
 const maxHarmless = 256
 
-// isHarmless reports whether a value, though its name is that of a secret,
+// IsHarmless reports whether a value, though its name is that of a secret,
 // hides nothing: nothing is there, or a diagnostic, a type, a placeholder.
-func isHarmless(v string, k kind) bool {
+func IsHarmless(v string, k names.Kind) bool {
 	v = strings.TrimSpace(v)
 	if len(v) > maxHarmless {
 		return false
 	}
-	if strings.Trim(v, "*.•_-") == "" || len(v) > 2 && strings.Trim(v, "xX") == "" || strings.HasPrefix(v, Mark) && len(strings.TrimRight(v, `"'.,;:)]}\`)) <= len(Mark) {
+	if strings.Trim(v, "*.•_-") == "" || len(v) > 2 && strings.Trim(v, "xX") == "" || strings.HasPrefix(v, lex.Mark) && len(strings.TrimRight(v, `"'.,;:)]}\`)) <= len(lex.Mark) {
 		return true
 	}
-	if k == count && isNumber(v) || k == weak && isNumber(v) && len(v) <= 3 {
+	if k == names.Count && isNumber(v) || k == names.Weak && isNumber(v) && len(v) <= 3 {
 		return true
 	}
 	bare := strings.ToLower(strings.Trim(v, `"'.,;:!()`))
-	if quietWords[bare] || k == weak && schemes[bare] || isPlaceholder(v) {
+	if quietWords[bare] || k == names.Weak && schemes[bare] || isPlaceholder(v) {
 		return true
 	}
 	first, _, more := strings.Cut(bare, " ")
@@ -31,7 +34,7 @@ func isHarmless(v string, k kind) bool {
 
 func isNumber(v string) bool {
 	for i := range len(v) {
-		if !isDigit(v[i]) && strings.IndexByte(".,_kKmM%", v[i]) < 0 {
+		if !lex.IsDigit(v[i]) && strings.IndexByte(".,_kKmM%", v[i]) < 0 {
 			return false
 		}
 	}
@@ -42,7 +45,7 @@ func isNumber(v string) bool {
 // elsewhere: $1, ?, :password, %s, ${TOKEN}, {{ token }}, <your token>.
 func isPlaceholder(v string) bool {
 	v = strings.TrimRight(v, ",;)")
-	if v == "" || v == "?" || v == "//" || len(v) == 2 && v[0] == '%' && isLower(v[1]) {
+	if v == "" || v == "?" || v == "//" || len(v) == 2 && v[0] == '%' && lex.IsLower(v[1]) {
 		return true
 	}
 	body := v[1:]
@@ -50,9 +53,9 @@ func isPlaceholder(v string) bool {
 	case '$':
 		return isVariable(body)
 	case ':':
-		return onlyLetters(body) && strings.ToLower(body) == body
+		return OnlyLetters(body) && strings.ToLower(body) == body
 	case '@':
-		return onlyLetters(body) && strings.ToLower(body) == body || strings.HasPrefix(body, "p") && isNumber(body[1:])
+		return OnlyLetters(body) && strings.ToLower(body) == body || strings.HasPrefix(body, "p") && isNumber(body[1:])
 	case '{':
 		return strings.HasPrefix(v, "{{") && strings.HasSuffix(v, "}}") || enclosed(body, '}')
 	case '<':
@@ -70,13 +73,13 @@ func isVariable(name string) bool {
 		last := name[len(name)-1]
 		return (last == '}' || last == ')') && !strings.Contains(name, ":-") && len(name) < 80 // :- gives a value
 	}
-	return isNumber(name) || onlyLetters(name) && strings.ToUpper(name) == name
+	return isNumber(name) || OnlyLetters(name) && strings.ToUpper(name) == name
 }
 
 // enclosed reports whether a text is a name and then the closing sign.
 func enclosed(s string, shut byte) bool {
 	n := len(s) - 1
-	return n > 0 && s[n] == shut && onlyLetters(s[:n])
+	return n > 0 && s[n] == shut && OnlyLetters(s[:n])
 }
 
 func hyphenToUnderscore(r rune) rune {
@@ -86,9 +89,10 @@ func hyphenToUnderscore(r rune) rune {
 	return r
 }
 
-func onlyLetters(s string) bool {
+// OnlyLetters reports whether a text is ASCII letters and "_" only.
+func OnlyLetters(s string) bool {
 	for i := range len(s) {
-		if !isAlpha(s[i]) && s[i] != '_' {
+		if !lex.IsAlpha(s[i]) && s[i] != '_' {
 			return false
 		}
 	}
@@ -99,7 +103,7 @@ func onlyLetters(s string) bool {
 // config.password.
 func isMember(v string) bool {
 	object, member, ok := strings.Cut(v, ".")
-	return ok && onlyLetters(strings.ReplaceAll(v, ".", "_")) && (objects[strings.ToLower(object)] || nameSigns.in(member))
+	return ok && OnlyLetters(strings.ReplaceAll(v, ".", "_")) && (objects[strings.ToLower(object)] || names.Tell(member))
 }
 
 // isCall reports whether a bare value is a call or an index, in code:
@@ -109,7 +113,7 @@ func isCall(s string, p, stop int) bool {
 		return false
 	}
 	q := p
-	for q < len(s) && (isAlpha(s[q]) || s[q] == '_' || s[q] == '.') {
+	for q < len(s) && (lex.IsAlpha(s[q]) || s[q] == '_' || s[q] == '.') {
 		q++
 	}
 	if q == p || q >= len(s) || s[q] != '(' && s[q] != '[' {
@@ -128,12 +132,12 @@ func isRandom(v string, least int) bool {
 	letters, digits, upperInside, signs := 0, 0, 0, 0
 	for i := range len(v) {
 		switch c := v[i]; {
-		case isDigit(c):
+		case lex.IsDigit(c):
 			digits++
-		case isUpper(c) && i > 0:
+		case lex.IsUpper(c) && i > 0:
 			upperInside++
 			letters++
-		case isAlpha(c) || c >= utf8.RuneSelf:
+		case lex.IsAlpha(c) || c >= utf8.RuneSelf:
 			letters++
 		case strings.IndexByte("!@#$%^&*+=~", c) >= 0:
 			signs++

@@ -1,6 +1,11 @@
-package redact
+package find
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+)
 
 // url takes the password out of the URL whose "://" is at i.
 func (sc *scanner) url(i int) int {
@@ -24,7 +29,7 @@ func (sc *scanner) url(i int) int {
 	}
 	user, password, ok := strings.Cut(s[from:from+at], ":")
 	switch {
-	case ok && !isHarmless(password, secret):
+	case ok && !IsHarmless(password, names.Secret):
 		sc.add(from+len(user)+1, from+at, "url")
 	case !ok && isRandom(user, 20):
 		sc.add(from, from+at, "url")
@@ -58,7 +63,7 @@ func userinfoEnd(rest string, web bool) int {
 func isPort(s string) bool {
 	s, _, _ = strings.Cut(s, ",")
 	for i := range len(s) {
-		if !isDigit(s[i]) {
+		if !lex.IsDigit(s[i]) {
 			return false
 		}
 	}
@@ -98,12 +103,12 @@ func (sc *scanner) driverDSN(i int) {
 		sep = '/'
 	}
 	start, colon := i, -1
-	for start > 0 && i-start < 256 && s[start-1] > ' ' && !isQuote(s[start-1]) && s[start-1] != '=' {
+	for start > 0 && i-start < 256 && s[start-1] > ' ' && !lex.IsQuote(s[start-1]) && s[start-1] != '=' {
 		if start--; s[start] == sep {
 			colon = start
 		}
 	}
-	if colon >= 0 && !isHarmless(s[colon+1:i], secret) {
+	if colon >= 0 && !IsHarmless(s[colon+1:i], names.Secret) {
 		sc.add(colon+1, i, "url")
 	}
 }

@@ -1,7 +1,10 @@
-package redact
+package find
 
 import (
 	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 )
 
 // separator finds what stands between the name from i to end and its value:
@@ -10,7 +13,7 @@ import (
 func (sc *scanner) separator(i, end int) (value int, ok bool) {
 	s, p := sc.s, sc.closed(i, end)
 	blank := p
-	for p < len(s) && isBlank(s[p]) {
+	for p < len(s) && lex.IsBlank(s[p]) {
 		p++
 	}
 	if p == len(s) || s[p] < 0x80 && strings.IndexByte("=:!<|?+-%&", s[p]) < 0 {
@@ -49,7 +52,7 @@ func (sc *scanner) closed(i, end int) int {
 		return p
 	}
 	switch open := s[i-1]; {
-	case isQuote(open):
+	case lex.IsQuote(open):
 		q := p
 		for q < len(s) && s[q] == '\\' {
 			q++
@@ -70,7 +73,7 @@ func (sc *scanner) closed(i, end int) int {
 // pair judges a name and what stands after its separator.
 func (sc *scanner) pair(i, end, v int) int {
 	k := sc.kindAt(i, end)
-	if k == plain {
+	if k == names.Plain {
 		return max(end, sc.sibling(i, end, v))
 	}
 	if next := sc.value(i, v, k); next > v {
@@ -81,25 +84,25 @@ func (sc *scanner) pair(i, end, v int) int {
 
 // kindAt is kindOf for a name within text: in the query of a URL more names
 // are secret, and outside of code a name may be two words.
-func (sc *scanner) kindAt(i, end int) kind {
+func (sc *scanner) kindAt(i, end int) names.Kind {
 	s := sc.s
-	k := sc.r.kindOf(s[i:end])
-	if k != plain {
+	k := sc.d.KindOf(s[i:end])
+	if k != names.Plain {
 		return k
 	}
-	if sc.inQuery(i) && inQuery[compact(s[i:end])] {
-		return weak
+	if sc.inQuery(i) && inQuery[names.Compact(s[i:end])] {
+		return names.Weak
 	}
 	if i > 1 && s[i-1] == ' ' {
 		start := i - 1
-		for start > 0 && i-start < 32 && (isAlnum(s[start-1]) || s[start-1] == '_' || s[start-1] == '-') {
+		for start > 0 && i-start < 32 && (lex.IsAlnum(s[start-1]) || s[start-1] == '_' || s[start-1] == '-') {
 			start--
 		}
-		if sc.r.also != nil || end-i < 10 && phrases[strings.ToLower(s[i:end])] != nil {
-			return sc.r.kindOf(s[start:end])
+		if sc.d.HasExtra() || end-i < 10 && names.EndsPhrase(strings.ToLower(s[i:end])) {
+			return sc.d.KindOf(s[start:end])
 		}
 	}
-	return plain
+	return names.Plain
 }
 
 func (sc *scanner) inQuery(i int) bool {
@@ -108,17 +111,17 @@ func (sc *scanner) inQuery(i int) bool {
 
 // value takes out the value that begins at v, after the name at i. It returns
 // where to go on, or 0 if nothing was taken.
-func (sc *scanner) value(i, v int, k kind) int {
+func (sc *scanner) value(i, v int, k names.Kind) int {
 	s := sc.s
-	quotedName := i > 0 && isQuote(s[i-1])
+	quotedName := i > 0 && lex.IsQuote(s[i-1])
 	p := v
-	for p < len(s) && (isBlank(s[p]) || quotedName && isSpace(s[p])) {
+	for p < len(s) && (lex.IsBlank(s[p]) || quotedName && lex.IsSpace(s[p])) {
 		p++
 	}
 	if p == len(s) {
 		return 0
 	}
-	if start, stop, after, ok := literal(s, p); ok {
+	if start, stop, after, ok := lex.Literal(s, p); ok {
 		return sc.take(i, start, stop, after, k)
 	}
 	switch s[p] {
@@ -129,9 +132,9 @@ func (sc *scanner) value(i, v int, k kind) int {
 			return next
 		}
 	case '|', '>':
-		if start := blockScalar(s, i, p); start > 0 {
-			stop := blockEnd(s, i, start)
-			return sc.take(i, start, stop, stop, secret)
+		if start := lex.BlockScalar(s, i, p); start > 0 {
+			stop := lex.BlockEnd(s, i, start)
+			return sc.take(i, start, stop, stop, names.Secret)
 		}
 	case '%':
 		if strings.HasPrefix(s[p:], "%22") || strings.HasPrefix(s[p:], "%27") {
@@ -142,7 +145,7 @@ func (sc *scanner) value(i, v int, k kind) int {
 }
 
 // bare takes out a value without quotes.
-func (sc *scanner) bare(i, v, p int, k kind) int {
+func (sc *scanner) bare(i, v, p int, k names.Kind) int {
 	s := sc.s
 	stop := sc.bareEnd(i, v, p)
 	if stop == p || stop-p < 24 && typeWords[strings.ToLower(strings.TrimRight(s[p:stop], " \t"))] {
@@ -158,45 +161,45 @@ func (sc *scanner) bare(i, v, p int, k kind) int {
 }
 
 // below takes out the value of a YAML key that stands on the lines below it.
-func (sc *scanner) below(i, v, p int, k kind) int {
+func (sc *scanner) below(i, v, p int, k names.Kind) int {
 	s := sc.s
-	start := nextLine(s, i, p)
+	start := lex.NextLine(s, i, p)
 	if start == 0 || s[v-1] != ':' {
 		return 0
 	}
-	stop := blockEnd(s, i, start)
+	stop := lex.BlockEnd(s, i, start)
 	if s[start] == '-' {
-		stop = listEnd(s, start)
+		stop = lex.ListEnd(s, start)
 	}
 	return sc.take(i, start, stop, stop, k)
 }
 
 // bracketed takes out a list, an object of JSON or a tuple.
-func (sc *scanner) bracketed(p int, k kind, quotedName bool) (next int, ok bool) {
+func (sc *scanner) bracketed(p int, k names.Kind, quotedName bool) (next int, ok bool) {
 	s := sc.s
-	if strings.HasPrefix(s[p:], Mark) || s[p] == '{' && !quotedName || s[p] == '(' && (p+1 == len(s) || !isQuote(s[p+1])) {
+	if strings.HasPrefix(s[p:], lex.Mark) || s[p] == '{' && !quotedName || s[p] == '(' && (p+1 == len(s) || !lex.IsQuote(s[p+1])) {
 		return 0, false
 	}
-	if k == count && !strings.ContainsAny(s[p:min(len(s), p+16)], `"'`) {
+	if k == names.Count && !strings.ContainsAny(s[p:min(len(s), p+16)], `"'`) {
 		return 0, true // numbers
 	}
-	stop := balanced(s, p)
+	stop := lex.Balanced(s, p)
 	sc.add(p, stop, "pair")
 	return stop, true
 }
 
 // typed takes out the value of a declaration that names a type first.
-func (sc *scanner) typed(i, p int, k kind) int {
+func (sc *scanner) typed(i, p int, k names.Kind) int {
 	s := sc.s
-	for p < len(s) && isBlank(s[p]) {
+	for p < len(s) && lex.IsBlank(s[p]) {
 		p++
 	}
 	if p == len(s) || s[p] != '=' {
 		return 0
 	}
-	for p++; p < len(s) && isBlank(s[p]); p++ {
+	for p++; p < len(s) && lex.IsBlank(s[p]); p++ {
 	}
-	if start, stop, after, ok := literal(s, p); ok {
+	if start, stop, after, ok := lex.Literal(s, p); ok {
 		return sc.take(i, start, stop, after, k)
 	}
 	return 0
@@ -204,14 +207,14 @@ func (sc *scanner) typed(i, p int, k kind) int {
 
 // take takes out s[start:stop], unless it hides nothing. The scheme of an
 // Authorization header stays.
-func (sc *scanner) take(i, start, stop, after int, k kind) int {
+func (sc *scanner) take(i, start, stop, after int, k names.Kind) int {
 	s := sc.s
-	if isHarmless(s[start:stop], k) {
+	if IsHarmless(s[start:stop], k) {
 		return 0
 	}
 	if isHeaderOfCredentials(s[i:min(len(s), i+32)]) {
 		if n := schemeLen(s[start:stop]); n > 0 {
-			if isHarmless(s[start+n:stop], k) {
+			if IsHarmless(s[start+n:stop], k) {
 				return 0
 			}
 			start += n
@@ -243,23 +246,23 @@ func schemeLen(value string) int {
 // of a secret: name="password" value="…", {"name": "Authorization", "value": …}.
 func (sc *scanner) sibling(i, end, v int) int {
 	s := sc.s
-	if end-i > 10 || !nameFields[strings.ToLower(s[i:end])] {
+	if end-i > 10 || !names.IsNameField(strings.ToLower(s[i:end])) {
 		return 0
 	}
-	for v < len(s) && isBlank(s[v]) {
+	for v < len(s) && lex.IsBlank(s[v]) {
 		v++
 	}
 	if v == len(s) || s[v] == '$' || s[v] >= 0x80 {
 		return 0
 	}
-	start, stop, after, ok := literal(s, v)
+	start, stop, after, ok := lex.Literal(s, v)
 	if !ok {
-		for start, stop = v, v; stop < len(s) && stop-v < 64 && (slug.has(s[stop]) || s[stop] == '.'); {
+		for start, stop = v, v; stop < len(s) && stop-v < 64 && (lex.Slug.Has(s[stop]) || s[stop] == '.'); {
 			stop++
 		}
 		after = stop
 	}
-	if stop-start > 64 || sc.r.kindOf(s[start:stop]) == plain {
+	if stop-start > 64 || sc.d.KindOf(s[start:stop]) == names.Plain {
 		return 0
 	}
 	return max(after, sc.besides(i, after))
@@ -275,26 +278,26 @@ func (sc *scanner) besides(name, from int) int {
 		for stop < len(s) && s[stop] != '\n' && s[stop] != '\r' {
 			stop++
 		}
-		return sc.take(name, from+n, stop, stop, secret)
+		return sc.take(name, from+n, stop, stop, names.Secret)
 	}
 	if gt := strings.IndexByte(window, '>'); gt >= 0 && !strings.ContainsAny(window[:gt], "</") {
 		if lt := strings.Index(window[gt:], "</"); lt > 0 && !strings.Contains(strings.ToLower(window[:gt]), "value") {
-			return sc.take(name, from+gt+1, from+gt+lt, from+gt+lt, secret)
+			return sc.take(name, from+gt+1, from+gt+lt, from+gt+lt, names.Secret)
 		}
 	}
 	for k := 0; k < len(window); k++ {
 		switch c := window[k]; {
 		case c == '}' || c == '<':
 			return 0
-		case isAlpha(c):
+		case lex.IsAlpha(c):
 			end := sc.runEnd(from + k)
 			field := strings.ToLower(s[from+k : min(end, from+k+16)])
-			if valueFields[field] {
+			if names.IsValueField(field) {
 				if v, ok := sc.separator(from+k, end); ok {
-					return sc.value(from+k, v, secret)
+					return sc.value(from+k, v, names.Secret)
 				}
 			}
-			if nameFields[field] {
+			if names.IsNameField(field) {
 				return 0
 			}
 			k = end - from

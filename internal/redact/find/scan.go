@@ -1,25 +1,23 @@
-package redact
+package find
 
 import (
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// A span is a part of a text that is a secret.
-type span struct {
-	start, end int
-	how        string
-}
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+	"github.com/hookpolicy/hookpolicy/internal/redact/sqltext"
+)
 
 // A scanner reads a text once, from the left, and collects what is secret. It
 // never looks further ahead than a constant, unless it also moves there: that
 // makes it linear.
 type scanner struct {
-	r     *Redactor
+	d     *names.Dictionary
 	s     string
-	spans []span
+	spans []lex.Span
 
 	jwtFrom int    // no JWT begins before
 	urlEnd  int    // of the URL that was read last
@@ -27,29 +25,29 @@ type scanner struct {
 	command string // the program of the command line that is being read
 }
 
-// spans finds the secrets of a text, in order and apart from each other.
-func (r *Redactor) spans(s string) []span {
-	sc := scanner{r: r, s: s}
+// Spans finds the secrets of a text, in order and apart from each other.
+func Spans(d *names.Dictionary, s string) []lex.Span {
+	sc := scanner{d: d, s: s}
 	sc.scan()
 	if strings.Contains(s, "AKIA") || strings.Contains(s, "ASIA") {
 		sc.awsSecrets()
 	}
 	sc.table()
-	if looksLikeSQL(s) {
-		sc.spans = append(sc.spans, r.sqlSpans(s)...)
+	if sqltext.LooksLikeSQL(s) {
+		sc.spans = append(sc.spans, sqltext.Spans(d, s)...)
 	}
 	return merge(sc.spans)
 }
 
-func merge(spans []span) []span {
+func merge(spans []lex.Span) []lex.Span {
 	if len(spans) < 2 {
 		return spans
 	}
-	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	slices.SortStableFunc(spans, func(a, b lex.Span) int { return a.Start - b.Start })
 	out := spans[:1]
 	for _, sp := range spans[1:] {
-		if last := &out[len(out)-1]; sp.start < last.end {
-			last.end = max(last.end, sp.end)
+		if last := &out[len(out)-1]; sp.Start < last.End {
+			last.End = max(last.End, sp.End)
 		} else {
 			out = append(out, sp)
 		}
@@ -58,8 +56,8 @@ func merge(spans []span) []span {
 }
 
 func (sc *scanner) add(start, end int, how string) {
-	if start < end && sc.s[start:end] != Mark {
-		sc.spans = append(sc.spans, span{start, end, how})
+	if start < end && sc.s[start:end] != lex.Mark {
+		sc.spans = append(sc.spans, lex.Span{Start: start, End: end, How: how})
 	}
 }
 
@@ -67,7 +65,7 @@ func (sc *scanner) scan() {
 	s := sc.s
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
-		case isAlnum(c) || c == '_' || c >= utf8.RuneSelf:
+		case lex.IsAlnum(c) || c == '_' || c >= utf8.RuneSelf:
 			end := sc.runEnd(i)
 			if end == i {
 				_, n := utf8.DecodeRuneInString(s[i:])
@@ -87,7 +85,7 @@ func (sc *scanner) scan() {
 			i++
 		case c == '\\' && i+1 < len(s) && strings.IndexByte("nrt", s[i+1]) >= 0:
 			i += 2
-		case c == '%' && i+2 < len(s) && hexes.has(s[i+1]) && hexes.has(s[i+2]):
+		case c == '%' && i+2 < len(s) && lex.Hexes.Has(s[i+1]) && lex.Hexes.Has(s[i+2]):
 			i += 3
 		default:
 			i++
@@ -101,10 +99,10 @@ func (sc *scanner) runEnd(i int) int {
 	s := sc.s
 	for i < len(s) {
 		switch c := s[i]; {
-		case isAlnum(c) || c == '_':
+		case lex.IsAlnum(c) || c == '_':
 			i++
 		case c == '-' || c == '.':
-			if i+1 == len(s) || !isAlnum(s[i+1]) && s[i+1] != '_' {
+			if i+1 == len(s) || !lex.IsAlnum(s[i+1]) && s[i+1] != '_' {
 				return i
 			}
 			i++
@@ -173,18 +171,18 @@ func (sc *scanner) awsSecrets() {
 	s := sc.s
 	for i := 0; i < len(s); i++ {
 		start := i
-		for i < len(s) && (isAlnum(s[i]) || s[i] == '+' || s[i] == '/') {
+		for i < len(s) && (lex.IsAlnum(s[i]) || s[i] == '+' || s[i] == '/') {
 			i++
 		}
-		if i-start == 40 && isMixed(s[start:i]) {
+		if i-start == 40 && IsMixed(s[start:i]) {
 			sc.add(start, i, "aws")
 		}
 	}
 }
 
-// isMixed reports whether a text has letters of both cases, and digits or
+// IsMixed reports whether a text has letters of both cases, and digits or
 // signs: a hash in hexadecimal has not.
-func isMixed(s string) bool {
+func IsMixed(s string) bool {
 	return strings.ContainsFunc(s, unicode.IsUpper) && strings.ContainsFunc(s, unicode.IsLower) && strings.ContainsAny(s, "0123456789+/")
 }
 

@@ -1,83 +1,88 @@
-package redact
+package sqltext
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+	"github.com/hookpolicy/hookpolicy/internal/redact/trigger"
 )
 
 // maxSQLDepth bounds statements within literals of statements.
 const maxSQLDepth = 6
 
-// sqlVerbs are what makes a text worth reading as SQL.
-var sqlVerbs = newTrigger(strings.Fields(`select insert update delete values create alter identified execute exec copy merge where grant options crypt( declare
+// verbs are what makes a text worth reading as SQL.
+var verbs = trigger.New(strings.Fields(`select insert update delete values create alter identified execute exec copy merge where grant options crypt( declare
 	set call returning`))
 
-func looksLikeSQL(s string) bool {
-	return strings.ContainsAny(s, "'\"$") && sqlVerbs.in(s)
+// HasVerb reports whether a text has a word that statements begin with.
+func HasVerb(s string) bool { return verbs.In(s) }
+
+// LooksLikeSQL reports whether a text may hold literals of SQL.
+func LooksLikeSQL(s string) bool {
+	return strings.ContainsAny(s, "'\"$") && verbs.In(s)
 }
 
-// sqlSpans finds literals in SQL that are secrets by where they stand. It reads
+// Spans finds literals in SQL that are secrets by where they stand. It reads
 // tokens, no grammar: what it is given need not parse.
-func (r *Redactor) sqlSpans(s string) []span {
-	q := sqlScanner{r: r}
+func Spans(d *names.Dictionary, s string) []lex.Span {
+	q := sqlScanner{d: d}
 	q.scan(s, 0, 0)
 	return q.spans
 }
 
+// Parameters returns which of a statement's parameters ($1, ?, %s) are
+// secret.
+func Parameters(d *names.Dictionary, statement string) (lex.Columns, int) {
+	q := sqlScanner{d: d}
+	q.scan(statement, 0, 0)
+	return q.bound, q.parameter
+}
+
 // A sqlScanner knows, at each literal, what came before it in its statement.
 type sqlScanner struct {
-	r     *Redactor
-	spans []span
+	d     *names.Dictionary
+	spans []lex.Span
 
-	parameter int     // $n, ? and %s so far; the highest n
-	bound     columns // those that are secret, from 0
+	parameter int         // $n, ? and %s so far; the highest n
+	bound     lex.Columns // those that are secret, from 0
 
 	statement
 }
 
 // A statement is what has been read of one.
 type statement struct {
-	secret   bool    // a literal here belongs to the name of a secret
-	between  bool    // "token BETWEEN '…' AND" goes on
-	awaits   bool    // … after the next "=": SET PASSWORD FOR x = '…'
-	ident    string  // the last identifier, as sqlWord has it
-	named    bool    // the last token is the name of a secret
-	keyword  string  // the last word, if only blanks came since
-	op       byte    // the last sign, if only blanks came since
-	last     span    // the last literal, if only "=" or AS came since
-	columns  columns // of the list in parentheses that was read last
-	values   bool    // VALUES was read
-	told     bool    // a literal named a secret, for a column that holds names
-	pending  []span  // literals of columns that hold values
-	frames   []frame // the parentheses that are open, outermost first
-	tooDeep  int     // parentheses that are open beyond maxFrames
-	bottom   frame   // outside of any parentheses
-	lastName bool    // the last identifier is a column that holds names
+	secret   bool        // a literal here belongs to the name of a secret
+	between  bool        // "token BETWEEN '…' AND" goes on
+	awaits   bool        // … after the next "=": SET PASSWORD FOR x = '…'
+	ident    string      // the last identifier, as sqlWord has it
+	named    bool        // the last token is the name of a secret
+	keyword  string      // the last word, if only blanks came since
+	op       byte        // the last sign, if only blanks came since
+	last     lex.Span    // the last literal, if only "=" or AS came since
+	columns  lex.Columns // of the list in parentheses that was read last
+	values   bool        // VALUES was read
+	told     bool        // a literal named a secret, for a column that holds names
+	pending  []lex.Span  // literals of columns that hold values
+	frames   []frame     // the parentheses that are open, outermost first
+	tooDeep  int         // parentheses that are open beyond maxFrames
+	bottom   frame       // outside of any parentheses
+	lastName bool        // the last identifier is a column that holds names
 }
-
-// columns is a set of positions, the first 256.
-type columns [4]uint64
-
-func (c *columns) add(i int) {
-	if i < 256 {
-		c[i>>6] |= 1 << (i & 63)
-	}
-}
-
-func (c *columns) has(i int) bool { return i < 256 && c[i>>6]&(1<<(i&63)) != 0 }
 
 const maxFrames = 64
 
 // A frame is what is known of one pair of parentheses.
 type frame struct {
-	arg      int     // commas so far
-	args     uint8   // arguments that are secret, of a function
-	all      bool    // every literal is secret: token IN (…)
-	byColumn bool    // literals stand for the columns of the statement
-	pairs    bool    // literals may be names and values in turn
-	telling  bool    // the last literal names a secret
-	format   bool    // the arguments of format()
-	names    columns // arguments that are names of secrets
+	arg      int         // commas so far
+	args     uint8       // arguments that are secret, of a function
+	all      bool        // every literal is secret: token IN (…)
+	byColumn bool        // literals stand for the columns of the statement
+	pairs    bool        // literals may be names and values in turn
+	telling  bool        // the last literal names a secret
+	format   bool        // the arguments of format()
+	names    lex.Columns // arguments that are names of secrets
 }
 
 func (q *sqlScanner) top() *frame {
@@ -92,7 +97,7 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
-		case isSpace(c):
+		case lex.IsSpace(c):
 			i++
 		case (c == '-' || c == '/') && commentEnd(s, i) > i:
 			i = commentEnd(s, i)
@@ -102,7 +107,7 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 			i = dollarTagEnd(s, i) // the body is read like what surrounds it
 		case c == '\'' || c == '$' || isPrefixOfLiteral(s, i):
 			i = q.literal(s, i, base, depth)
-		case word.has(c) || c == '"' || c == '`' || c == '@' || c >= utf8.RuneSelf:
+		case lex.Word.Has(c) || c == '"' || c == '`' || c == '@' || c >= utf8.RuneSelf:
 			i = q.word(s, i, base)
 		default:
 			q.sign(c)
@@ -115,9 +120,9 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 func commentEnd(s string, i int) int {
 	switch {
 	case strings.HasPrefix(s[i:], "--"):
-		return lineEnd(s, i)
+		return lex.LineEnd(s, i)
 	case strings.HasPrefix(s[i:], "/*"):
-		return min(len(s), indexFrom(s, i+2, "*/")+2)
+		return min(len(s), lex.IndexFrom(s, i+2, "*/")+2)
 	}
 	return i
 }
@@ -129,29 +134,22 @@ func isPlaceholderOfSQL(s string, i int) bool {
 	case '%':
 		return strings.HasPrefix(s[i:], "%s")
 	case '$':
-		return i+1 < len(s) && isDigit(s[i+1])
+		return i+1 < len(s) && lex.IsDigit(s[i+1])
 	}
 	return false
 }
 
 // dollarTagEnd returns where the $tag$ at i ends.
 func dollarTagEnd(s string, i int) int {
-	if start, _, _, ok := dollarQuoted(s[:min(len(s), i+80)], i); ok {
+	if start, _, _, ok := lex.DollarQuoted(s[:min(len(s), i+80)], i); ok {
 		return start
 	}
 	return i + 1
 }
 
-func lineEnd(s string, i int) int {
-	if n := strings.IndexByte(s[i:], '\n'); n >= 0 {
-		return i + n
-	}
-	return len(s)
-}
-
 // isPrefixOfLiteral reports whether E'…', N'…', X'…', B'…' or U&'…' begins.
 func isPrefixOfLiteral(s string, i int) bool {
-	if i > 0 && word.has(s[i-1]) || strings.IndexByte("eEnNxXbBuU", s[i]) < 0 {
+	if i > 0 && lex.Word.Has(s[i-1]) || strings.IndexByte("eEnNxXbBuU", s[i]) < 0 {
 		return false
 	}
 	return strings.HasPrefix(s[i+1:], "'") || strings.HasPrefix(s[i+1:], "&'")
@@ -159,12 +157,12 @@ func isPrefixOfLiteral(s string, i int) bool {
 
 // literal judges the literal at i.
 func (q *sqlScanner) literal(s string, i, base, depth int) int {
-	start, stop, after, ok := literal(s, i)
+	start, stop, after, ok := lex.Literal(s, i)
 	if !ok {
 		return i + 1
 	}
 	f := q.top()
-	content, sp := s[start:stop], span{base + start, base + stop, "sql"}
+	content, sp := s[start:stop], lex.Span{Start: base + start, End: base + stop, How: "sql"}
 	op := q.op
 	q.op, q.keyword = 0, ""
 	if q.secretHere() {
@@ -172,15 +170,15 @@ func (q *sqlScanner) literal(s string, i, base, depth int) int {
 		q.take(content, sp)
 		return after
 	}
-	f.telling = stop-start <= 64 && q.r.kindOf(content) != plain
+	f.telling = stop-start <= 64 && q.d.KindOf(content) != names.Plain
 	if f.format && f.arg == 0 {
-		f.args = q.r.formatArgs(content)
+		f.args = formatArgs(q.d, content)
 	}
 	if q.beside(f, op, sp, content) {
 		return after
 	}
 	q.last = sp
-	if sqlVerbs.in(content) {
+	if verbs.In(content) {
 		q.nested(content, base+start, depth)
 	}
 	return after
@@ -188,7 +186,7 @@ func (q *sqlScanner) literal(s string, i, base, depth int) int {
 
 // beside notes what a literal says of others, and reports whether another one
 // has told of it: data->>'password' = '…', name = 'password' and value = '…'.
-func (q *sqlScanner) beside(f *frame, op byte, sp span, content string) bool {
+func (q *sqlScanner) beside(f *frame, op byte, sp lex.Span, content string) bool {
 	switch {
 	case f.telling && (op == '>' || op == '['):
 		q.secret = true
@@ -196,10 +194,10 @@ func (q *sqlScanner) beside(f *frame, op byte, sp span, content string) bool {
 		q.told = true
 		q.spans = append(q.spans, q.pending...)
 		q.pending = nil
-	case valueFields[q.ident] && q.told:
+	case names.IsValueField(q.ident) && q.told:
 		q.take(content, sp)
 		return true
-	case valueFields[q.ident] && content != "" && content != Mark && len(q.pending) < 16:
+	case names.IsValueField(q.ident) && content != "" && content != lex.Mark && len(q.pending) < 16:
 		q.pending = append(q.pending, sp)
 	}
 	return false
@@ -213,12 +211,12 @@ func (q *sqlScanner) secretHere() bool {
 
 // secretArg reports whether the position in a frame is that of a secret.
 func (q *sqlScanner) secretArg(f *frame) bool {
-	return f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.has(f.arg)
+	return f.args&(1<<min(f.arg, 7)) != 0 || f.byColumn && q.columns.Has(f.arg)
 }
 
 // formatArgs returns which arguments of format() stand after the name of a
 // secret in its template: PASSWORD %L.
-func (r *Redactor) formatArgs(template string) (args uint8) {
+func formatArgs(d *names.Dictionary, template string) (args uint8) {
 	n := 0
 	for i := 0; i+1 < len(template) && n < 7; i++ {
 		if template[i] != '%' {
@@ -229,28 +227,28 @@ func (r *Redactor) formatArgs(template string) (args uint8) {
 			continue
 		}
 		n++
-		if before := strings.FieldsFunc(template[max(0, i-64):i], notInName); len(before) > 0 && r.kindOf(before[len(before)-1]) != plain {
+		if before := strings.FieldsFunc(template[max(0, i-64):i], notInName); len(before) > 0 && d.KindOf(before[len(before)-1]) != names.Plain {
 			args |= 1 << n
 		}
 	}
 	return args
 }
 
-func notInName(r rune) bool { return r < 0x80 && !word.has(byte(r)) }
+func notInName(r rune) bool { return r < 0x80 && !lex.Word.Has(byte(r)) }
 
 // placeholder notes whether the parameter at i stands where a secret does.
 func (q *sqlScanner) placeholder(s string, i int) int {
 	n, end := q.parameter, i+1
 	if s[i] == '$' {
 		n = 0
-		for ; end < len(s) && isDigit(s[end]) && n < 1000; end++ {
+		for ; end < len(s) && lex.IsDigit(s[end]) && n < 1000; end++ {
 			n = n*10 + int(s[end]-'0')
 		}
 		n--
 	}
 	f := q.top()
 	if n >= 0 && (q.secret || f.all || q.secretArg(f)) {
-		q.bound.add(n)
+		q.bound.Add(n)
 	}
 	q.parameter = max(q.parameter, n+1)
 	q.op, q.keyword = 0, ""
@@ -260,7 +258,7 @@ func (q *sqlScanner) placeholder(s string, i int) int {
 // nested reads a literal that may hold statements.
 func (q *sqlScanner) nested(content string, base, depth int) {
 	if depth == maxSQLDepth {
-		q.spans = append(q.spans, span{base, base + len(content), "sql"})
+		q.spans = append(q.spans, lex.Span{Start: base, End: base + len(content), How: "sql"})
 		return
 	}
 	outer := q.statement
@@ -268,8 +266,8 @@ func (q *sqlScanner) nested(content string, base, depth int) {
 	q.statement = outer
 }
 
-func (q *sqlScanner) take(content string, sp span) {
-	if content != "" && content != Mark && (len(content) > len(Mark)*2 || strings.Trim(content, "*") != "") {
+func (q *sqlScanner) take(content string, sp lex.Span) {
+	if content != "" && content != lex.Mark && (len(content) > len(lex.Mark)*2 || strings.Trim(content, "*") != "") {
 		q.spans = append(q.spans, sp)
 	}
 }
@@ -286,7 +284,7 @@ func (q *sqlScanner) sign(c byte) {
 	case ',':
 		f := q.top()
 		f.arg++
-		q.secret, q.last, q.ident, q.lastName = false, span{}, "", false
+		q.secret, q.last, q.ident, q.lastName = false, lex.Span{}, "", false
 	case '=':
 		if q.awaits {
 			q.awaits, q.secret = false, true
@@ -294,7 +292,7 @@ func (q *sqlScanner) sign(c byte) {
 	}
 	q.op, q.keyword, q.named = c, "", false
 	if c != '=' {
-		q.last = span{}
+		q.last = lex.Span{}
 	}
 }
 
@@ -313,7 +311,7 @@ func (q *sqlScanner) open() {
 		f.pairs = true
 	case q.values && len(q.frames) == 0:
 		f.byColumn, f.pairs = true, true
-	case q.columns != columns{} && (q.op == '=' || q.keyword == "row" || q.keyword == "in"):
+	case q.columns != lex.Columns{} && (q.op == '=' || q.keyword == "row" || q.keyword == "in"):
 		f.byColumn, q.secret = true, false
 	}
 	if q.named {
@@ -339,7 +337,7 @@ func (q *sqlScanner) close() {
 	}
 	f := q.frames[n-1]
 	q.frames = q.frames[:n-1]
-	if f.names != (columns{}) && !f.byColumn {
+	if f.names != (lex.Columns{}) && !f.byColumn {
 		q.columns = f.names
 	}
 }

@@ -1,8 +1,11 @@
-package redact
+package sqltext
 
 import (
 	"maps"
 	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 )
 
 // word judges the keyword or identifier at i.
@@ -10,17 +13,17 @@ func (q *sqlScanner) word(s string, i, base int) int {
 	var end int
 	var name string
 	if c := s[i]; c == '"' || c == '`' {
-		start, stop, after, ok := literal(s, i)
+		start, stop, after, ok := lex.Literal(s, i)
 		if !ok {
 			return i + 1
 		}
 		if q.secret && c == '"' { // in MySQL it is a literal
-			q.take(s[start:stop], span{base + start, base + stop, "sql"})
+			q.take(s[start:stop], lex.Span{Start: base + start, End: base + stop, How: "sql"})
 			return after
 		}
 		end, name = after, s[start:min(stop, start+64)]
 	} else {
-		for end = i; end < len(s) && (isAlnum(s[end]) || s[end] == '_' || s[end] == '@' || s[end] == '#' || s[end] >= 0x80); end++ {
+		for end = i; end < len(s) && (lex.IsAlnum(s[end]) || s[end] == '_' || s[end] == '@' || s[end] == '#' || s[end] >= 0x80); end++ {
 		}
 		name = s[i:end]
 	}
@@ -30,7 +33,7 @@ func (q *sqlScanner) word(s string, i, base int) int {
 	if q.keyword = lower; lower != "row" {
 		q.op = 0
 	}
-	if name == "" || isDigit(name[0]) {
+	if name == "" || lex.IsDigit(name[0]) {
 		return end
 	}
 	q.judge(s, end, lower, name, before)
@@ -43,13 +46,13 @@ func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
 	if lower == "as" {
 		return
 	}
-	q.last = span{}
+	q.last = lex.Span{}
 	switch lower {
 	case "values":
 		q.values, q.secret = true, false
 		return
 	case "select":
-		if q.columns != (columns{}) {
+		if q.columns != (lex.Columns{}) {
 			f := q.top()
 			f.byColumn, f.arg = true, 0
 		}
@@ -81,22 +84,22 @@ func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
 }
 
 // identifier says what the name of a column, a function or the like means.
-func (q *sqlScanner) identifier(s string, end int, lower, name string, last span) {
-	k := q.r.kindOf(name)
-	if q.secret && k == plain && strings.HasPrefix(s[end:], "(") && functions[lower] == 0 {
+func (q *sqlScanner) identifier(s string, end int, lower, name string, last lex.Span) {
+	k := q.d.KindOf(name)
+	if q.secret && k == names.Plain && strings.HasPrefix(s[end:], "(") && functions[lower] == 0 {
 		return // token = lower('…')
 	}
-	q.secret, q.named = k != plain, k != plain
+	q.secret, q.named = k != names.Plain, k != names.Plain
 	q.ident = lower
-	q.lastName = nameFields[lower]
-	if k == plain {
+	q.lastName = names.IsNameField(lower)
+	if k == names.Plain {
 		return
 	}
 	f := q.top()
 	if !f.byColumn {
-		f.names.add(f.arg)
+		f.names.Add(f.arg)
 	}
-	if last.end > 0 {
+	if last.End > 0 {
 		q.spans = append(q.spans, last) // '…' = token, '…' AS token
 	}
 }
@@ -110,7 +113,7 @@ func sqlWord(name string) string {
 	}
 	for i := range len(name) {
 		folded[i] = name[i]
-		if isUpper(name[i]) {
+		if lex.IsUpper(name[i]) {
 			folded[i] |= 0x20
 		}
 	}
@@ -124,8 +127,8 @@ func sqlWord(name string) string {
 var sqlWords = knownWords()
 
 func knownWords() map[string]string {
-	all := exactly(`as values select from is for identified authorization distinct row in gen_salt and format`)
-	for _, more := range []map[string]bool{through, builders, nameFields, valueFields} {
+	all := names.Exactly(`as values select from is for identified authorization distinct row in gen_salt and format`)
+	for _, more := range []map[string]bool{through, builders, names.Exactly(names.NameFields), names.Exactly(names.ValueFields)} {
 		maps.Copy(all, more)
 	}
 	for name := range functions {
@@ -140,7 +143,7 @@ func knownWords() map[string]string {
 
 var (
 	// through are words that may stand between a name and its literal.
-	through = set(`in like ilike any all some array not between similar to by with distinct collate row constant default escape null
+	through = names.Set(`in like ilike any all some array not between similar to by with distinct collate row constant default escape null
 		text varchar char character varying nvarchar nchar string bytea cast binary hashed unencrypted encrypted
 		as is using value old_password`)
 
@@ -154,14 +157,5 @@ var (
 	}
 
 	// builders are functions whose arguments are names and values in turn.
-	builders = exactly(`jsonb_build_object json_build_object json_object jsonb_object hstore set_config jsonb_set map map_from_entries`)
+	builders = names.Exactly(`jsonb_build_object json_build_object json_object jsonb_object hstore set_config jsonb_set map map_from_entries`)
 )
-
-// exactly makes a set of words as they are written.
-func exactly(text string) map[string]bool {
-	s := make(map[string]bool)
-	for w := range strings.FieldsSeq(text) {
-		s[w] = true
-	}
-	return s
-}

@@ -1,93 +1,113 @@
-package redact
+package names
 
-import "strings"
+import (
+	"strings"
 
-// A kind says how much a name says of its value.
-type kind uint8
-
-const (
-	plain  kind = iota
-	weak        // a secret mostly, but also an everyday word: small numbers, schemes and objects stay
-	count       // numbers of things with such a name are many: numbers stay
-	secret      // whatever it holds is removed
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/trigger"
 )
 
-// kindOf says what a name says. It allocates nothing for ordinary names. A
+// A Kind says how much a name says of its value.
+type Kind uint8
+
+// What names say, the least first.
+const (
+	Plain  Kind = iota // no secret
+	Weak               // a secret mostly, but also an everyday word: small numbers, schemes and objects stay
+	Count              // numbers of things with such a name are many: numbers stay
+	Secret             // whatever it holds is removed
+)
+
+// signs finds what the names of secrets are made of.
+var signs = trigger.New(Patterns())
+
+// Tell reports whether anything in a text could be the name of a secret.
+func Tell(s string) bool { return signs.In(s) }
+
+// Patterns returns what the names of secrets are made of: one of them is in
+// each.
+func Patterns() []string {
+	return strings.Fields(`pass pwd secret token key auth bearer cookie cred jwt otp pin dsn mnemonic cvv cvc sess psk
+		kennwort senha contrase parola haslo heslo wachtwoord losenord salasana jelszo sifre clave pw conn phrase code sig hmac
+		assertion verifier sas ticket`)
+}
+
+// KindOf says what a name says. It allocates nothing for ordinary names. A
 // name that is too long is judged by its beginning and its end.
-func (r *Redactor) kindOf(name string) kind {
-	if !nameSigns.in(name) && (r.also == nil || !r.also.in(name)) {
-		return plain
+func (d *Dictionary) KindOf(name string) Kind {
+	if !signs.In(name) && !d.ExtraIn(name) {
+		return Plain
 	}
-	k := r.kindOfPart(name)
+	k := d.kindOfPart(name)
 	if len(name) > maxName {
-		k = max(k, r.kindOfPart(name[:maxName]))
+		k = max(k, d.kindOfPart(name[:maxName]))
 	}
 	return k
 }
 
-func (r *Redactor) kindOfPart(name string) kind {
+func (d *Dictionary) kindOfPart(name string) Kind {
 	var w words
 	w.split(name)
 	if w.count == 0 {
-		return plain
+		return Plain
 	}
-	if len(r.extra) > 0 && r.isExtra(&w) {
-		return secret
+	if len(d.extra) > 0 && d.isExtra(&w) {
+		return Secret
 	}
 	return w.kind()
 }
 
-func (r *Redactor) isExtra(w *words) bool {
-	_, ok := r.extra[string(w.all())]
+func (d *Dictionary) isExtra(w *words) bool {
+	_, ok := d.extra[string(w.all())]
 	if !ok {
-		_, ok = r.extra[strings.TrimSuffix(string(w.all()), "s")]
+		_, ok = d.extra[strings.TrimSuffix(string(w.all()), "s")]
 	}
 	return ok
 }
 
 // kind looks for the last word that names a secret, and then whether the words
 // about it say that something else is meant.
-func (w *words) kind() kind {
+func (w *words) kind() Kind {
 	for i := w.count - 1; i >= 0; i-- {
 		k := w.named(i)
-		if k == plain {
+		if k == Plain {
 			continue
 		}
-		if k == weak && i < w.count-1 || w.toldAbout(i) || w.counted(i) {
-			return plain
+		if k == Weak && i < w.count-1 || w.toldAbout(i) || w.counted(i) {
+			return Plain
 		}
 		return k
 	}
 	if joined[string(w.all())] {
-		return secret // oddly cased: pAssWord
+		return Secret // oddly cased: pAssWord
 	}
-	return plain
+	return Plain
 }
 
 // named says what word i, or the phrase that ends with it, names.
-func (w *words) named(i int) kind {
+func (w *words) named(i int) Kind {
 	word := bareWord(w.at(i))
 	singular := singularWord(word)
 	if k, ok := single[string(singular)]; ok {
-		if k == secret && string(singular) == "token" && len(word) > len("token") {
-			return count
+		if k == Secret && string(singular) == "token" && len(word) > len("token") {
+			return Count
 		}
 		return k
 	}
 	if i > 0 {
 		if before, ok := phrases[string(singular)]; ok && before[string(bareWord(w.at(i-1)))] {
-			return secret
+			return Secret
 		}
 	}
 	for _, end := range endings {
 		if n := len(singular) - len(end); n > 0 && string(singular[n:]) == end {
 			if end == "token" && tokenWords[string(singular[:n])] {
-				return plain
+				return Plain
 			}
-			return secret
+			return Secret
 		}
 	}
-	return plain
+	return Plain
 }
 
 // toldAbout reports whether the words after word i say that the value tells
@@ -149,7 +169,7 @@ func (w *words) counted(i int) bool {
 // bareWord takes the number off the end of a word: password2.
 func bareWord(w []byte) []byte {
 	n := len(w)
-	for n > 0 && isDigit(w[n-1]) {
+	for n > 0 && lex.IsDigit(w[n-1]) {
 		n--
 	}
 	if n == 0 {
@@ -165,11 +185,20 @@ func singularWord(w []byte) []byte {
 	return w
 }
 
-// set makes a set of the words of a text, folded like the words of names.
-func set(text string) map[string]bool {
+// Set makes a set of the words of a text, folded like the words of names.
+func Set(text string) map[string]bool {
 	s := make(map[string]bool)
 	for word := range strings.FieldsSeq(text) {
-		s[compact(word)] = true
+		s[Compact(word)] = true
+	}
+	return s
+}
+
+// Exactly makes a set of words as they are written.
+func Exactly(text string) map[string]bool {
+	s := make(map[string]bool)
+	for w := range strings.FieldsSeq(text) {
+		s[w] = true
 	}
 	return s
 }

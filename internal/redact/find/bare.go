@@ -1,6 +1,10 @@
-package redact
+package find
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+)
 
 // A bareForm says how values without quotes are written where one stands.
 type bareForm struct {
@@ -47,7 +51,7 @@ func (f bareForm) endsAt(s string, e, p int) bool {
 	case '\n', '\r', '\\':
 		return true
 	case ' ', '\t':
-		return !f.header && (!f.spaces || nameFollows(s, e+1))
+		return !f.header && (!f.spaces || lex.NameFollows(s, e+1))
 	case '#':
 		return f.query
 	case '%':
@@ -66,7 +70,7 @@ func isHeader(s string) bool {
 }
 
 // openedBefore reports whether the name is the first word in quotes: "X-Api-Key: …".
-func openedBefore(s string, i int) bool { return i > 0 && isQuote(s[i-1]) }
+func openedBefore(s string, i int) bool { return i > 0 && lex.IsQuote(s[i-1]) }
 
 // atLineStart reports whether only indentation and list marks stand before i
 // on its line.
@@ -78,7 +82,7 @@ func atLineStart(s string, i int) bool {
 			return true
 		case c == 'n' && i > 0 && s[i-1] == '\\':
 			return true
-		case !isBlank(c) && c != '-' && c != '>' && c != '*' && c != '#' && c != '\r':
+		case !lex.IsBlank(c) && c != '-' && c != '>' && c != '*' && c != '#' && c != '\r':
 			return false
 		}
 	}
@@ -98,7 +102,7 @@ func (sc *scanner) inConnectionString(i, p int) bool {
 	}
 	line := s[p:min(len(s), p+128)]
 	n := strings.IndexByte(line, ';')
-	return n > 0 && !strings.ContainsAny(line[:n], "\n'\" ") && nameFollows(s, p+n+1)
+	return n > 0 && !strings.ContainsAny(line[:n], "\n'\" ") && lex.NameFollows(s, p+n+1)
 }
 
 // endsAtEscape reports whether the backslash at e is an escape of the text
@@ -113,9 +117,9 @@ func endsAtEscape(s string, e int) bool {
 		for q < len(s) && q-e < 64 && s[q] == '\\' {
 			q++
 		}
-		return q < len(s) && (isQuote(s[q]) || s[q] == 'n' || s[q] == 'r')
+		return q < len(s) && (lex.IsQuote(s[q]) || s[q] == 'n' || s[q] == 'r')
 	case 'n', 'r', 't':
-		return e+2 == len(s) || isQuote(s[e+2]) || s[e+2] == '\\' || nameFollows(s, e+2)
+		return e+2 == len(s) || lex.IsQuote(s[e+2]) || s[e+2] == '\\' || lex.NameFollows(s, e+2)
 	}
 	return false
 }
@@ -139,17 +143,5 @@ func endsValue(s string, e, p int) bool {
 	if e == p && s[e] != '"' && s[e] != '\'' && s[e] != ',' && s[e] != '}' {
 		return false
 	}
-	return e+1 == len(s) || isSpace(s[e+1]) || strings.IndexByte("\"'`,;&|)]}<>.:\\", s[e+1]) >= 0 || nameFollows(s, e+1)
-}
-
-// nameFollows reports whether a name and a separator follow.
-func nameFollows(s string, i int) bool {
-	for n := 0; n < 16 && i < len(s) && isBlank(s[i]); n++ {
-		i++
-	}
-	start := i
-	for i < len(s) && i-start < 48 && (slug.has(s[i]) || s[i] == '.' || s[i] == ' ' && i > start && i+1 < len(s) && isUpper(s[i+1])) {
-		i++
-	}
-	return i > start && i < len(s) && (isAlpha(s[start]) || s[start] == '_') && (s[i] == '=' || s[i] == ':')
+	return e+1 == len(s) || lex.IsSpace(s[e+1]) || strings.IndexByte("\"'`,;&|)]}<>.:\\", s[e+1]) >= 0 || lex.NameFollows(s, e+1)
 }

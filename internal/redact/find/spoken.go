@@ -1,9 +1,12 @@
-package redact
+package find
 
 import (
 	"encoding/base64"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 )
 
 // element takes out the text of an XML element whose name, from i to end,
@@ -13,47 +16,39 @@ func (sc *scanner) element(i, end int) int {
 	if i == 0 || end == len(s) {
 		return 0
 	}
-	if strings.HasSuffix(s[:i], "&lt;") && strings.HasPrefix(s[end:], "&gt;") && sc.r.kindOf(s[i:end]) != plain {
+	if strings.HasSuffix(s[:i], "&lt;") && strings.HasPrefix(s[end:], "&gt;") && sc.d.KindOf(s[i:end]) != names.Plain {
 		start := end + len("&gt;")
-		stop := indexFrom(s, start, "&")
-		return sc.take(i, start, stop, stop, secret)
+		stop := lex.IndexFrom(s, start, "&")
+		return sc.take(i, start, stop, stop, names.Secret)
 	}
-	if !opensTag(s, i) || s[end] != '>' && !isBlank(s[end]) {
+	if !opensTag(s, i) || s[end] != '>' && !lex.IsBlank(s[end]) {
 		return 0
 	}
 	gt := strings.IndexByte(s[end:min(len(s), end+256)], '>')
-	if gt < 0 || strings.IndexByte(s[end:end+gt], '<') >= 0 || sc.r.kindOf(s[i:end]) == plain {
+	if gt < 0 || strings.IndexByte(s[end:end+gt], '<') >= 0 || sc.d.KindOf(s[i:end]) == names.Plain {
 		return 0
 	}
 	start := end + gt + 1
 	if strings.HasPrefix(s[start:], "<![CDATA[") {
 		start += len("<![CDATA[")
-		stop := indexFrom(s, start, "]]>")
-		return sc.take(i, start, stop, stop, secret)
+		stop := lex.IndexFrom(s, start, "]]>")
+		return sc.take(i, start, stop, stop, names.Secret)
 	}
-	stop := indexFrom(s, start, "<")
+	stop := lex.IndexFrom(s, start, "<")
 	if stop < len(s) && !strings.HasPrefix(s[stop:], "</") {
 		return 0 // other elements are in it: they have names of their own
 	}
-	return sc.take(i, start, stop, stop, secret)
+	return sc.take(i, start, stop, stop, names.Secret)
 }
 
 // opensTag reports whether "<", and maybe a namespace, stands before i; in
 // code, where a type parameter would, it does not.
 func opensTag(s string, i int) bool {
 	if s[i-1] == ':' {
-		for i--; i > 0 && slug.has(s[i-1]); i-- {
+		for i--; i > 0 && lex.Slug.Has(s[i-1]); i-- {
 		}
 	}
-	return i > 0 && s[i-1] == '<' && (i == 1 || !word.has(s[i-2]))
-}
-
-// indexFrom returns where sub is from i on: the end of the text, if nowhere.
-func indexFrom(s string, i int, sub string) int {
-	if n := strings.Index(s[i:], sub); n >= 0 {
-		return i + n
-	}
-	return len(s)
+	return i > 0 && s[i-1] == '<' && (i == 1 || !lex.Word.Has(s[i-2]))
 }
 
 // spoken judges a word with no separator after it: flags of commands, schemes
@@ -65,12 +60,12 @@ func (sc *scanner) spoken(i, end int) int {
 			return next
 		}
 	} else if end-i < 16 {
-		if name := s[i:end]; commands[name] != "" {
+		if name := s[i:end]; Commands[name] != "" {
 			sc.command = name
 		}
 	}
 	p := sc.closed(i, end)
-	if p == len(s) || !isBlank(s[p]) && s[p] != '(' {
+	if p == len(s) || !lex.IsBlank(s[p]) && s[p] != '(' {
 		return end
 	}
 	k := sc.kindAt(i, end)
@@ -79,7 +74,7 @@ func (sc *scanner) spoken(i, end int) int {
 			return max(end, sc.scheme(scheme, end))
 		}
 	}
-	if k == plain || isHeaderOfCredentials(s[i:min(len(s), i+32)]) { // AUTHORIZATION is a role in SQL
+	if k == names.Plain || isHeaderOfCredentials(s[i:min(len(s), i+32)]) { // AUTHORIZATION is a role in SQL
 		return max(end, sc.setter(i, end))
 	}
 	return max(end, sc.told(i, end, p, k))
@@ -87,22 +82,22 @@ func (sc *scanner) spoken(i, end int) int {
 
 // told takes out the literal after a name (PASSWORD '…'), the argument of a
 // call (setPassword("…")), or what a sentence says the secret is.
-func (sc *scanner) told(i, end, p int, k kind) int {
+func (sc *scanner) told(i, end, p int, k names.Kind) int {
 	s := sc.s
 	if s[p] == '(' {
-		if start, stop, after, ok := literal(s, p+1); ok && sets(s[i:end]) {
+		if start, stop, after, ok := lex.Literal(s, p+1); ok && sets(s[i:end]) {
 			return sc.take(i, start, stop, after, k)
 		}
 		return 0
 	}
-	password := k == secret && strings.Contains(strings.ToLower(s[i:end]), "pass")
-	p = skipBlank(s, p)
+	password := k == names.Secret && strings.Contains(strings.ToLower(s[i:end]), "pass")
+	p = lex.SkipBlank(s, p)
 	if p == len(s) || !password && s[p] >= utf8.RuneSelf {
 		return 0
 	}
-	if password || isQuote(s[p]) || s[p] == '\\' {
-		if start, stop, after, ok := literal(s, p); ok {
-			capitals := k == secret && isUpper(s[i]) && isUpper(s[end-1]) // a keyword of SQL
+	if password || lex.IsQuote(s[p]) || s[p] == '\\' {
+		if start, stop, after, ok := lex.Literal(s, p); ok {
+			capitals := k == names.Secret && lex.IsUpper(s[i]) && lex.IsUpper(s[end-1]) // a keyword of SQL
 			if password || capitals || isRandom(s[start:min(stop, start+maxHarmless)], 8) {
 				return sc.take(i, start, stop, after, k)
 			}
@@ -114,16 +109,16 @@ func (sc *scanner) told(i, end, p int, k kind) int {
 
 // sentence takes out the word of a sentence, at p or after "is", that looks
 // like the secret which was named before.
-func (sc *scanner) sentence(i, end, p int, k kind, password bool) int {
+func (sc *scanner) sentence(i, end, p int, k names.Kind, password bool) int {
 	s := sc.s
 	least := 16 // characters, of something that looks made up
-	if password || k == secret && strings.IndexByte(s[i:end], '_') > 0 {
+	if password || k == names.Secret && strings.IndexByte(s[i:end], '_') > 0 {
 		least = 6
 	}
-	sure := k == secret && hasLogin(s, i)
+	sure := k == names.Secret && hasLogin(s, i)
 	start, stop := nextWord(s, p)
 	if link := s[start:min(stop, start+16)]; link != "IS" && linkWords[strings.ToLower(link)] {
-		if start, stop, after, ok := literal(s, skipBlank(s, stop)); ok {
+		if start, stop, after, ok := lex.Literal(s, lex.SkipBlank(s, stop)); ok {
 			return sc.take(i, start, stop, after, k)
 		}
 		least = 4
@@ -165,22 +160,22 @@ func (sc *scanner) setter(i, end int) int {
 		!strings.Contains(function, "add") && !strings.HasSuffix(function, "build_object") && !strings.HasSuffix(function, "append") {
 		return 0
 	}
-	if end+1 == len(s) || !isQuote(s[end+1]) {
+	if end+1 == len(s) || !lex.IsQuote(s[end+1]) {
 		return 0
 	}
-	start, stop, after, ok := literal(s, end+1)
-	if !ok || stop-start > 64 || sc.r.kindOf(s[start:stop]) == plain {
+	start, stop, after, ok := lex.Literal(s, end+1)
+	if !ok || stop-start > 64 || sc.d.KindOf(s[start:stop]) == names.Plain {
 		return 0
 	}
-	p := skipBlank(s, after)
+	p := lex.SkipBlank(s, after)
 	if p == len(s) || s[p] != ',' {
 		return 0
 	}
-	vStart, vStop, vAfter, ok := literal(s, skipBlank(s, p+1))
+	vStart, vStop, vAfter, ok := lex.Literal(s, lex.SkipBlank(s, p+1))
 	if !ok {
 		return 0
 	}
-	return sc.take(start, vStart, vStop, vAfter, secret)
+	return sc.take(start, vStart, vStop, vAfter, names.Secret)
 }
 
 // scheme takes out what follows "Bearer" or "Basic".
@@ -188,7 +183,7 @@ func (sc *scanner) scheme(scheme string, end int) int {
 	s := sc.s
 	start, stop := nextWord(s, end)
 	v := s[start:stop]
-	if isHarmless(v, weak) {
+	if IsHarmless(v, names.Weak) {
 		return 0
 	}
 	if scheme == "bearer" && (isRandom(v, 6) || len(v) > 24) || scheme == "basic" && isBasic(v) {
@@ -210,16 +205,16 @@ func isBasic(v string) bool {
 // flag takes out the argument of a flag of a command, named from i to end.
 func (sc *scanner) flag(i, end int) int {
 	s := sc.s
-	if end-i == 1 || i > 1 && isBlank(s[i-2]) && attached[sc.command] == s[i:i+1] {
+	if end-i == 1 || i > 1 && lex.IsBlank(s[i-2]) && Attached[sc.command] == s[i:i+1] {
 		return sc.shortFlag(i, end)
 	}
-	p := skipBlank(s, end)
+	p := lex.SkipBlank(s, end)
 	if p == end || p == len(s) || s[p] == '-' {
 		return 0
 	}
-	k := sc.r.kindOf(s[i:end])
+	k := sc.d.KindOf(s[i:end])
 	user := strings.EqualFold(s[i:end], "user") && sc.command == "curl"
-	if k == plain && !user {
+	if k == names.Plain && !user {
 		return 0
 	}
 	start, stop, after := argument(s, p)
@@ -243,14 +238,14 @@ func (sc *scanner) attachedUser(i, end int) int {
 func (sc *scanner) shortFlag(i, end int) int {
 	s := sc.s
 	letter := s[i : i+1]
-	if attached[sc.command] == letter && end-i > 1 {
+	if Attached[sc.command] == letter && end-i > 1 {
 		_, stop, after := argument(s, i+1)
-		return sc.take(i, i+1, stop, after, secret)
+		return sc.take(i, i+1, stop, after, names.Secret)
 	}
-	if strings.IndexByte(commands[sc.command], letter[0]) < 0 {
+	if strings.IndexByte(Commands[sc.command], letter[0]) < 0 {
 		return 0
 	}
-	p := skipBlank(s, end)
+	p := lex.SkipBlank(s, end)
 	if p == end || p == len(s) || s[p] == '-' {
 		return 0
 	}
@@ -258,7 +253,7 @@ func (sc *scanner) shortFlag(i, end int) int {
 	if (sc.command == "curl" && letter == "u") || letter == "U" {
 		return sc.userPassword(start, stop, after)
 	}
-	if attached[sc.command] == letter && sc.command != "7z" {
+	if Attached[sc.command] == letter && sc.command != "7z" {
 		return 0 // the password is asked for; what follows is something else
 	}
 	sc.add(start, stop, "flag")
@@ -267,7 +262,7 @@ func (sc *scanner) shortFlag(i, end int) int {
 
 // userPassword takes out what follows the colon of user:password.
 func (sc *scanner) userPassword(start, stop, after int) int {
-	if n := strings.IndexAny(sc.s[start:stop], ":%"); n >= 0 && !isHarmless(sc.s[start+n+1:stop], secret) {
+	if n := strings.IndexAny(sc.s[start:stop], ":%"); n >= 0 && !IsHarmless(sc.s[start+n+1:stop], names.Secret) {
 		sc.add(start+n+1, stop, "flag")
 		return after
 	}
@@ -276,12 +271,12 @@ func (sc *scanner) userPassword(start, stop, after int) int {
 
 // argument returns one argument of a command line.
 func argument(s string, p int) (start, stop, after int) {
-	if start, stop, after, ok := literal(s, p); ok {
+	if start, stop, after, ok := lex.Literal(s, p); ok {
 		return start, stop, after
 	}
 	stop = p
-	for stop < len(s) && !isSpace(s[stop]) {
-		if s[stop] == '\\' || isQuote(s[stop]) && endsValue(s, stop, p) {
+	for stop < len(s) && !lex.IsSpace(s[stop]) {
+		if s[stop] == '\\' || lex.IsQuote(s[stop]) && endsValue(s, stop, p) {
 			break
 		}
 		stop++
@@ -289,37 +284,30 @@ func argument(s string, p int) (start, stop, after int) {
 	return p, stop, stop
 }
 
-func skipBlank(s string, p int) int {
-	for p < len(s) && isBlank(s[p]) {
-		p++
-	}
-	return p
-}
-
 // nextWord returns the next word of a sentence, without what closes it.
 func nextWord(s string, p int) (start, stop int) {
-	start = skipBlank(s, p)
+	start = lex.SkipBlank(s, p)
 	stop = start
-	for stop < len(s) && !isSpace(s[stop]) && !isQuote(s[stop]) && s[stop] != '\\' {
+	for stop < len(s) && !lex.IsSpace(s[stop]) && !lex.IsQuote(s[stop]) && s[stop] != '\\' {
 		stop++
 	}
-	for stop > start && strings.IndexByte(".,;:!?)]}>", s[stop-1]) >= 0 && s[start:stop] != Mark {
+	for stop > start && strings.IndexByte(".,;:!?)]}>", s[stop-1]) >= 0 && s[start:stop] != lex.Mark {
 		stop--
 	}
 	return start, stop
 }
 
 var (
-	// commands are programs and their short flags that take a password.
-	commands = map[string]string{
+	// Commands are programs and their short flags that take a password.
+	Commands = map[string]string{
 		"curl": "u", "sshpass": "p", "mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "mongo": "p", "mongosh": "p",
 		"mongodump": "p", "redis-cli": "a", "sqlcmd": "P", "osql": "P", "bcp": "P", "ldapsearch": "w", "ldapmodify": "w",
 		"ldapadd": "w", "zip": "P", "unzip": "P", "7z": "p", "smbclient": "U", "login": "p",
 	}
 
-	// attached are those whose flag has the password directly after it.
-	attached = map[string]string{"mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "7z": "p"}
+	// Attached are those whose flag has the password directly after it.
+	Attached = map[string]string{"mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "7z": "p"}
 
 	// linkWords stand between the name of a secret and the secret in a sentence.
-	linkWords = set(`is was to as becomes equals be ist lautet`)
+	linkWords = names.Set(`is was to as becomes equals be ist lautet`)
 )

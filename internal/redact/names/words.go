@@ -1,10 +1,12 @@
-package redact
+package names
 
 import (
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
 )
 
 // Names are judged by so many bytes and words, at their end.
@@ -39,7 +41,7 @@ func (w *words) at(i int) []byte {
 // letters without case.
 func (w *words) split(name string) {
 	w.n, w.count, w.dotted = 0, 0, false
-	if !isASCII(name) {
+	if !lex.IsASCII(name) {
 		name = plainLetters(name[:min(len(name), 8*maxName)])
 	}
 	if len(name) > maxName {
@@ -47,13 +49,13 @@ func (w *words) split(name string) {
 	}
 	for i := range len(name) {
 		switch c := name[i]; {
-		case isUpper(c):
-			if i > 0 && (isLower(name[i-1]) || isDigit(name[i-1]) ||
-				isUpper(name[i-1]) && i+1 < len(name) && isLower(name[i+1])) {
+		case lex.IsUpper(c):
+			if i > 0 && (lex.IsLower(name[i-1]) || lex.IsDigit(name[i-1]) ||
+				lex.IsUpper(name[i-1]) && i+1 < len(name) && lex.IsLower(name[i+1])) {
 				w.end()
 			}
 			w.add(c | 0x20)
-		case isLower(c), isDigit(c), c >= utf8.RuneSelf:
+		case lex.IsLower(c), lex.IsDigit(c), c >= utf8.RuneSelf:
 			w.add(c)
 		case c == '\'': // the apostrophe of "user's"
 		default:
@@ -127,28 +129,10 @@ var confusables = map[rune]byte{
 	'Υ': 'Y', 'Χ': 'X', 'ı': 'i', 'ɑ': 'a', 'ɡ': 'g', 'ѡ': 'w',
 }
 
-// compact returns a name as one word: what names are compared by where their
+// Compact returns a name as one word: what names are compared by where their
 // words do not matter.
-func compact(name string) string {
+func Compact(name string) string {
 	var w words
 	w.split(name)
 	return string(w.all())
 }
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
-func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isAlpha(c byte) bool { return isUpper(c) || isLower(c) }
-func isAlnum(c byte) bool { return isAlpha(c) || isDigit(c) }
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }
-func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }

@@ -1,6 +1,11 @@
-package redact
+package find
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
+	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+)
 
 // table takes out the columns of a text with separators (CSV, TSV) that its
 // first line names as secrets.
@@ -13,7 +18,7 @@ func (sc *scanner) table() {
 	line := strings.TrimSuffix(s[:head], "\r")
 	for _, sep := range []byte{',', '\t', ';', '|'} {
 		if n := strings.Count(line, string(sep)); n > 0 {
-			if secrets := sc.r.headings(strings.Split(line, string(sep))); secrets != (columns{}) {
+			if secrets := headings(sc.d, strings.Split(line, string(sep))); secrets != (lex.Columns{}) {
 				sc.rows(head+1, sep, n, secrets)
 			}
 			return
@@ -23,36 +28,36 @@ func (sc *scanner) table() {
 
 // headings returns which columns are secret. What is no list of names has
 // none.
-func (r *Redactor) headings(names []string) (c columns) {
-	for i, name := range names {
+func headings(d *names.Dictionary, titles []string) (c lex.Columns) {
+	for i, name := range titles {
 		name = strings.Trim(name, "\"' \t")
 		if len(name) > 64 || strings.ContainsAny(name, "=:(){}") {
-			return columns{}
+			return lex.Columns{}
 		}
-		if r.kindOf(name) != plain {
-			c.add(i)
+		if d.KindOf(name) != names.Plain {
+			c.Add(i)
 		}
 	}
 	return c
 }
 
-func (sc *scanner) rows(at int, sep byte, seps int, secrets columns) {
+func (sc *scanner) rows(at int, sep byte, seps int, secrets lex.Columns) {
 	s := sc.s
 	for at < len(s) {
-		end := lineEnd(s, at)
+		end := lex.LineEnd(s, at)
 		if strings.Count(s[at:end], string(sep)) < seps {
 			at = end + 1
 			continue
 		}
 		for column := 0; at < end; column++ {
 			stop := at
-			if _, _, after, ok := literal(s[:end], at); ok {
+			if _, _, after, ok := lex.Literal(s[:end], at); ok {
 				stop = after
 			}
 			for stop < end && s[stop] != sep {
 				stop++
 			}
-			if field := strings.TrimRight(s[at:stop], "\r"); secrets.has(column) && !isHarmless(strings.Trim(field, `"`), secret) {
+			if field := strings.TrimRight(s[at:stop], "\r"); secrets.Has(column) && !IsHarmless(strings.Trim(field, `"`), names.Secret) {
 				sc.add(at, at+len(field), "table")
 			}
 			at = stop + 1

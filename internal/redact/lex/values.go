@@ -1,21 +1,21 @@
-package redact
+package lex
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// literal reads a string literal at p: in quotes of any kind, escaped or
+// Literal reads a string literal at p: in quotes of any kind, escaped or
 // doubled by a text around it, dollar-quoted, with SQL's and Python's
 // prefixes. What is not closed goes to the end of the text. start and stop
 // are those of the content; after is where the text goes on.
-func literal(s string, p int) (start, stop, after int, ok bool) {
+func Literal(s string, p int) (start, stop, after int, ok bool) {
 	if p == len(s) {
 		return 0, 0, 0, false
 	}
 	switch c := s[p]; {
 	case c == '$':
-		return dollarQuoted(s, p)
+		return DollarQuoted(s, p)
 	case c == '&' || c >= utf8.RuneSelf:
 		if start, stop, after, ok = entityQuoted(s, p); ok {
 			return start, stop, after, true
@@ -29,7 +29,7 @@ func literal(s string, p int) (start, stop, after int, ok bool) {
 	for open < len(s) && s[open] == '\\' {
 		open++
 	}
-	if open == len(s) || !isQuote(s[open]) {
+	if open == len(s) || !IsQuote(s[open]) {
 		return 0, 0, 0, false
 	}
 	return quoted(s, open, open-q)
@@ -44,7 +44,7 @@ func quoted(s string, open, slashes int) (start, stop, after int, ok bool) {
 	}
 	if slashes == 0 {
 		switch n := run - open; {
-		case n == 2 && (run == len(s) || !isAlnum(s[run])):
+		case n == 2 && (run == len(s) || !IsAlnum(s[run])):
 			return run - 1, run - 1, run, true // empty
 		case n == 2 || n >= 4 || n == 3 && quote == '"':
 			return doubled(s, run, quote, n)
@@ -64,7 +64,7 @@ func entityQuoted(s string, p int) (start, stop, after int, ok bool) {
 	for _, pair := range [...][2]string{{"&quot;", "&quot;"}, {"&#34;", "&#34;"}, {"&apos;", "&apos;"}, {"&#39;", "&#39;"}, {"“", "”"}} {
 		if strings.HasPrefix(s[p:], pair[0]) {
 			start = p + len(pair[0])
-			stop = indexFrom(s, start, pair[1])
+			stop = IndexFrom(s, start, pair[1])
 			return start, stop, min(len(s), stop+len(pair[1])), true
 		}
 	}
@@ -113,10 +113,10 @@ func closing(s string, i int, quote byte, slashes int) int {
 	return len(s)
 }
 
-// dollarQuoted reads $tag$ … $tag$.
-func dollarQuoted(s string, p int) (start, stop, after int, ok bool) {
+// DollarQuoted reads $tag$ … $tag$.
+func DollarQuoted(s string, p int) (start, stop, after int, ok bool) {
 	q := p + 1
-	for q < len(s) && q-p < 64 && word.has(s[q]) {
+	for q < len(s) && q-p < 64 && Word.Has(s[q]) {
 		q++
 	}
 	if q >= len(s) || s[q] != '$' {
@@ -130,8 +130,8 @@ func dollarQuoted(s string, p int) (start, stop, after int, ok bool) {
 	return start, len(s), len(s), true
 }
 
-// balanced returns where the bracket at p is closed.
-func balanced(s string, p int) int {
+// Balanced returns where the bracket at p is closed.
+func Balanced(s string, p int) int {
 	depth := 0
 	for i := p; i < len(s); i++ {
 		switch s[i] {
@@ -146,9 +146,9 @@ func balanced(s string, p int) int {
 	return len(s)
 }
 
-// blockScalar returns where the lines of a YAML block scalar (| or >) begin
+// BlockScalar returns where the lines of a YAML block scalar (| or >) begin
 // whose indicator is at p.
-func blockScalar(s string, name, p int) int {
+func BlockScalar(s string, name, p int) int {
 	q := p + 1
 	for q < len(s) && strings.IndexByte("+-0123456789 \t\r", s[q]) >= 0 {
 		q++
@@ -156,7 +156,7 @@ func blockScalar(s string, name, p int) int {
 	if q >= len(s) || s[q] != '\n' {
 		return 0
 	}
-	for q++; q < len(s) && isBlank(s[q]); q++ {
+	for q++; q < len(s) && IsBlank(s[q]); q++ {
 	}
 	if q-lineStart(s, q) <= name-lineStart(s, name) {
 		return 0
@@ -164,8 +164,8 @@ func blockScalar(s string, name, p int) int {
 	return q
 }
 
-// blockEnd returns where the lines that are indented deeper than the name end.
-func blockEnd(s string, name, start int) int {
+// BlockEnd returns where the lines that are indented deeper than the name end.
+func BlockEnd(s string, name, start int) int {
 	indent := name - lineStart(s, name)
 	end := start
 	for end < len(s) {
@@ -175,7 +175,7 @@ func blockEnd(s string, name, start int) int {
 		}
 		next := end + n + 1
 		text := next
-		for text < len(s) && isBlank(s[text]) {
+		for text < len(s) && IsBlank(s[text]) {
 			text++
 		}
 		if text-next <= indent && text < len(s) && s[text] != '\n' {
@@ -186,29 +186,29 @@ func blockEnd(s string, name, start int) int {
 	return len(s)
 }
 
-// nextLine returns where the value begins that stands, indented, on the line
+// NextLine returns where the value begins that stands, indented, on the line
 // after its name, which ends at p.
-func nextLine(s string, name, p int) int {
+func NextLine(s string, name, p int) int {
 	q := p
-	for q < len(s) && isSpace(s[q]) {
+	for q < len(s) && IsSpace(s[q]) {
 		q++
 	}
-	if q == len(s) || s[q] == '#' || nameFollows(s, q) {
+	if q == len(s) || s[q] == '#' || NameFollows(s, q) {
 		return 0
 	}
 	indent, of := q-lineStart(s, q), name-lineStart(s, name)
-	if strings.HasPrefix(s[q:], "- ") && indent >= of && !nameFollows(s, q+1) || s[q] != '-' && indent > of {
+	if strings.HasPrefix(s[q:], "- ") && indent >= of && !NameFollows(s, q+1) || s[q] != '-' && indent > of {
 		return q
 	}
 	return 0
 }
 
-// listEnd returns where the lines that begin with "-" end.
-func listEnd(s string, at int) int {
+// ListEnd returns where the lines that begin with "-" end.
+func ListEnd(s string, at int) int {
 	for {
-		end := lineEnd(s, at)
+		end := LineEnd(s, at)
 		next := end
-		for next < len(s) && isSpace(s[next]) {
+		for next < len(s) && IsSpace(s[next]) {
 			next++
 		}
 		if next == len(s) || s[next] != '-' {
@@ -224,4 +224,16 @@ func lineStart(s string, i int) int {
 		i--
 	}
 	return i
+}
+
+// NameFollows reports whether a name and a separator follow.
+func NameFollows(s string, i int) bool {
+	for n := 0; n < 16 && i < len(s) && IsBlank(s[i]); n++ {
+		i++
+	}
+	start := i
+	for i < len(s) && i-start < 48 && (Slug.Has(s[i]) || s[i] == '.' || s[i] == ' ' && i > start && i+1 < len(s) && IsUpper(s[i+1])) {
+		i++
+	}
+	return i > start && i < len(s) && (IsAlpha(s[start]) || s[start] == '_') && (s[i] == '=' || s[i] == ':')
 }

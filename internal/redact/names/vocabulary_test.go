@@ -1,4 +1,4 @@
-package redact
+package names
 
 import "testing"
 
@@ -6,26 +6,20 @@ import "testing"
 func TestEveryNameOfASecretPullsTheTrigger(t *testing.T) {
 	t.Parallel()
 	for name := range single {
-		if !nameSigns.in(name) || !signs.in(name) {
+		if !Tell(name) {
 			t.Errorf("%s is not seen", name)
 		}
 	}
 	for last, before := range phrases {
 		for first := range before {
-			if name := first + "_" + last; !nameSigns.in(name) {
+			if name := first + "_" + last; !Tell(name) {
 				t.Errorf("%s is not seen", name)
 			}
 		}
 	}
 	for _, name := range endings {
-		if !nameSigns.in(name) {
+		if !Tell(name) {
 			t.Errorf("%s is not seen", name)
 		}
-	}
-	for name := range functions {
-		if name == "encrypt_iv" || name == "sign" || signs.in(name+"(") {
-			continue
-		}
-		t.Errorf("%s( is not seen", name)
 	}
 }
