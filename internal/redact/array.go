@@ -1,12 +1,11 @@
 package redact
 
 import (
-	"path"
 	"strconv"
 	"strings"
 
+	"github.com/hookpolicy/hookpolicy/internal/redact/cmdline"
 	"github.com/hookpolicy/hookpolicy/internal/redact/find"
-	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
 	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 )
 
@@ -28,73 +27,70 @@ func (w *walker) list(at string, list []any, element func(at string, i int, e an
 	return copied, true
 }
 
-// array redacts a list: each element by itself, and what stands after a flag
-// of a command line, or after the name of a secret in a list of two.
-func (w *walker) array(at string, list []any) (any, bool) {
-	command, after := "", afterNothing
+// array redacts a list: each element by itself, and what is a secret for its
+// place: in a command line, or after its name.
+func (w *walker) array(at string, list []any, program string) (any, bool) {
+	line, named := command{w: w}, false
+	if program != "" {
+		line.Next(program)
+	}
 	return w.list(at, list, func(at string, i int, e any) (any, bool) {
+		was := named
 		s, ok := e.(string)
 		if !ok {
-			if after != afterNothing {
-				after = afterNothing
+			if named = false; was {
 				if c, did := w.take(at, e, names.Weak); did {
 					return c, true
 				}
 			}
 			return w.value(at, e)
 		}
-		was := after
-		after = w.flagged(s, command)
-		if name := path.Base(s); find.Commands[name] != "" {
-			command = name
-		}
-		if i == 1 && len(list) == 2 && isPair(&w.r.names, list[0], s) {
-			return w.take(at, e, names.Secret)
-		}
+		named = isFlagOfSecret(&w.r.names, s)
 		switch {
-		case was == afterSecret && !strings.HasPrefix(s, "-") && !find.IsHarmless(s, names.Secret):
+		case len(list) == 2 && i == 1 && isPair(&w.r.names, list[0], s), len(list)%2 == 0 && i%2 == 1 && isHeader(&w.r.names, list[i-1], s):
 			return w.take(at, e, names.Secret)
-		case was == afterUser:
-			if user, password, ok := strings.Cut(s, ":"); ok && !find.IsHarmless(password, names.Secret) {
-				w.removed = append(w.removed, Removed{at, "shape:flag", password})
-				return user + ":" + lex.Mark, true
-			}
+		case was && !strings.HasPrefix(s, "-") && !find.IsHarmless(s, names.Secret):
+			return w.take(at, e, names.Secret)
 		}
-		if letter := find.Attached[command]; letter != "" && strings.HasPrefix(s, "-"+letter) && len(s) > 2 && !find.IsHarmless(s[2:], names.Secret) {
-			w.removed = append(w.removed, Removed{at, "shape:flag", s[2:]})
-			return s[:2] + lex.Mark, true
+		if c, did := line.word(at, s); did {
+			return c, true
 		}
 		return w.text(at, s)
 	})
 }
 
-// What an element of a command line says of the next one.
-type flagged int
+// A command is a command line given as a list.
+type command struct {
+	cmdline.Line
+	w *walker
+}
 
-const (
-	afterNothing flagged = iota
-	afterSecret          // it is a secret
-	afterUser            // it is user:password
-)
+// word judges the next word of the command line, if that is what the list is.
+func (c *command) word(at, s string) (any, bool) {
+	if !c.Started() && !cmdline.Known(s) {
+		return s, false
+	}
+	part, ok := c.Next(s)
+	if !ok || find.IsHarmless(s[part.Start:part.End], names.Secret) {
+		return s, false
+	}
+	c.w.removed = append(c.w.removed, Removed{at, "shape:flag", s[part.Start:part.End]})
+	return s[:part.Start] + Mark + s[part.End:], true
+}
 
-func (w *walker) flagged(s, command string) flagged {
+// isFlagOfSecret reports whether an element is a flag whose name is that of a
+// secret: --password.
+func isFlagOfSecret(d *names.Dictionary, s string) bool {
 	name, ok := strings.CutPrefix(s, "-")
-	if !ok || len(name) > 64 || strings.ContainsAny(name, "= :") {
-		return afterNothing
-	}
-	if s == "--user" || command == "curl" && s == "-u" {
-		return afterUser
-	}
-	if len(name) == 1 {
-		if strings.Contains(find.Commands[command], name) && find.Attached[command] != name {
-			return afterSecret
-		}
-		return afterNothing
-	}
-	if w.r.names.KindOf(strings.TrimPrefix(name, "-")) != names.Plain {
-		return afterSecret
-	}
-	return afterNothing
+	return ok && len(name) > 1 && len(name) <= 64 && !strings.ContainsAny(name, "= :") && d.KindOf(strings.TrimPrefix(name, "-")) != names.Plain
+}
+
+// isHeader reports whether an element of a list of names and values in turn is
+// the value of a header that holds a secret.
+func isHeader(d *names.Dictionary, name any, value string) bool {
+	s, ok := name.(string)
+	return ok && len(s) <= 64 && strings.IndexByte(s, '-') > 0 && strings.IndexByte(s, ' ') < 0 && d.KindOf(s) != names.Plain &&
+		find.IsRandom(value, 8) && d.KindOf(value) == names.Plain
 }
 
 // isPair reports whether a list of two is a name and its secret, and not two

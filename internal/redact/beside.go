@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hookpolicy/hookpolicy/internal/redact/cmdline"
 	"github.com/hookpolicy/hookpolicy/internal/redact/find"
 	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
 	"github.com/hookpolicy/hookpolicy/internal/redact/names"
@@ -17,6 +18,8 @@ type beside struct {
 	columns lex.Columns // which columns of the rows, or parameters of the statement, are secret
 	width   int         // of the rows; 0 if there are none
 	aws     bool        // an AWS access key is here, so its secret may be, too
+	key     bool        // a JWK
+	program string      // whose arguments stand beside it
 }
 
 func (w *walker) beside(obj map[string]any) beside {
@@ -28,6 +31,11 @@ func (w *walker) beside(obj map[string]any) beside {
 				b.values = true
 			}
 			b.secrets = b.secrets || name == "kind" && v == "Secret"
+			b.key = b.key || name == "kty"
+			if programFields[name] && len(v) <= 64 && cmdline.Known(v) {
+				b.program = v
+			}
+			b.values = b.values || placeFields[strings.ToLower(name)] && len(v) <= 256 && isPlaceOfSecret(&w.r.names, v)
 			b.aws = b.aws || len(v) >= 20 && len(v) < 64 && isAWSKey(v)
 			if b.width == 0 && w.r.told(v) && sqltext.HasVerb(v) {
 				b.columns, b.width = sqltext.Parameters(&w.r.names, v)
@@ -39,6 +47,18 @@ func (w *walker) beside(obj map[string]any) beside {
 		}
 	}
 	return b
+}
+
+// isPlaceOfSecret reports whether a value goes where a secret belongs:
+// "Password field", input[type=password], /data/password.
+func isPlaceOfSecret(d *names.Dictionary, place string) bool {
+	var kept []string
+	for word := range strings.FieldsFuncSeq(place, func(r rune) bool { return r < 0x80 && !lex.Word.Has(byte(r)) }) {
+		if !places[strings.ToLower(word)] {
+			kept = append(kept, word)
+		}
+	}
+	return len(kept) > 0 && len(kept) <= 8 && d.KindOf(strings.Join(kept, " ")) != names.Plain
 }
 
 func isAWSKey(s string) bool {
@@ -69,7 +89,7 @@ func (w *walker) names(list []any) (c lex.Columns, width int) {
 // kind says what the other members make of one.
 func (b *beside) kind(name string) names.Kind {
 	field := strings.ToLower(name)
-	if b.values && names.IsValueField(field) || b.secrets && (name == "data" || name == "stringData") {
+	if b.values && (names.IsValueField(field) || field == "text") || b.key && keyFields[name] || b.secrets && (name == "data" || name == "stringData") {
 		return names.Secret
 	}
 	return names.Plain
@@ -81,6 +101,9 @@ func (b *beside) value(w *walker, at, name string, v any) (any, bool) {
 		return w.take(at, v, names.Secret)
 	}
 	rows, ok := v.([]any)
+	if ok && b.program != "" && rowLists[strings.ToLower(name)] {
+		return w.array(at, rows, b.program)
+	}
 	if !ok || b.width == 0 || !rowLists[names.Compact(name)] {
 		return w.value(at, v)
 	}
@@ -110,5 +133,18 @@ func (w *walker) row(at string, row []any, b *beside) (any, bool) {
 
 var (
 	columnLists = names.Set(`columns fields header headers cols column_names field_names names`)
-	rowLists    = names.Set(`rows values data records params parameters args arguments bindings binds`)
+	rowLists    = names.Set(`rows values data records params parameters args argv arguments bindings binds`)
+
+	// programFields name the program whose arguments stand beside it.
+	programFields = names.Exactly(`command cmd program executable exec bin binary file tool`)
+
+	// placeFields say where a value goes: into which field of a page, to which
+	// place of a document.
+	placeFields = names.Exactly(`selector element locator xpath placeholder label id path target`)
+
+	// places are words for fields of a page, which say nothing of what is in them.
+	places = names.Set(`field input box textbox textarea type name id form element text the enter your css data test aria label placeholder spec template`)
+
+	// keyFields are the secret members of a JWK.
+	keyFields = names.Exactly(`d p q dp dq qi k oth`)
 )

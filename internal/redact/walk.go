@@ -101,7 +101,7 @@ func (w *walker) value(at string, v any) (any, bool) {
 	case map[string]any:
 		return w.object(at, v)
 	case []any:
-		return w.array(at, v)
+		return w.array(at, v, "")
 	default:
 		return v, false
 	}
@@ -120,7 +120,7 @@ func (w *walker) text(at, s string) (any, bool) {
 
 // take removes a whole value, if there is something in it.
 func (w *walker) take(at string, v any, k names.Kind) (any, bool) {
-	if isNothing(v, k) {
+	if isNothing(v, k, false) {
 		return v, false
 	}
 	w.removed = append(w.removed, Removed{at, "key", v})
@@ -128,22 +128,22 @@ func (w *walker) take(at string, v any, k names.Kind) (any, bool) {
 }
 
 // isNothing reports whether a value under the name of a secret hides nothing.
-func isNothing(v any, k names.Kind) bool {
+func isNothing(v any, k names.Kind, inList bool) bool {
 	switch v := v.(type) {
 	case nil, bool:
 		return true
 	case json.Number:
 		return k == names.Count || k == names.Weak && len(v) <= 3
 	case string:
-		return v == "" || v == lex.Mark || k == names.Weak && find.IsHarmless(v, k)
+		return v == "" || v == lex.Mark || k == names.Weak && find.IsHarmless(v, k) || inList && k == names.Count && find.IsTameWord(v)
 	case []any:
-		return !slices.ContainsFunc(v, func(e any) bool { return !isNothing(e, k) })
+		return !slices.ContainsFunc(v, func(e any) bool { return !isNothing(e, k, true) })
 	case map[string]any:
 		if k == names.Weak || isSchema(v) {
 			return true
 		}
 		for _, e := range v {
-			if !isNothing(e, k) {
+			if !isNothing(e, k, false) {
 				return false
 			}
 		}

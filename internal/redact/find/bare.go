@@ -34,6 +34,8 @@ func (sc *scanner) bareEnd(i, v, p int) int {
 		switch c := s[e]; {
 		case c == '\\' && !endsAtEscape(s, e):
 			e++
+		case form.header && c == '"' && e > p && s[e-1] == '=': // a parameter in quotes
+			e = max(e, min(lex.IndexFrom(s, e+1, `"`), lex.LineEnd(s, e)-1))
 		case strings.IndexByte("{([", c) >= 0 || c == '<' && e == p:
 			open++
 		case open > 0 && strings.IndexByte("})]>", c) >= 0:
@@ -82,7 +84,7 @@ func atLineStart(s string, i int) bool {
 			return true
 		case c == 'n' && i > 0 && s[i-1] == '\\':
 			return true
-		case !lex.IsBlank(c) && c != '-' && c != '>' && c != '*' && c != '#' && c != '\r':
+		case !lex.IsBlank(c) && c != '-' && c != '>' && c != '*' && c != '#' && c != '+' && c != '\r':
 			return false
 		}
 	}

@@ -28,9 +28,44 @@ func IsHarmless(v string, k names.Kind) bool {
 	if quietWords[bare] || k == names.Weak && schemes[bare] || isPlaceholder(v) {
 		return true
 	}
+	if v == "~" || isTag(v) {
+		return true
+	}
 	first, _, more := strings.Cut(bare, " ")
 	return more && diagnoses[strings.TrimRight(first, ",:;")]
 }
+
+// isTag reports whether a value of YAML comes from elsewhere: !vault |, !Ref X.
+func isTag(v string) bool {
+	tag, _, _ := strings.Cut(v, " ")
+	return tag != "" && tag[0] == '!' && tags[strings.ToLower(tag[1:])]
+}
+
+// isUnion reports whether what follows a value makes it a type of a language
+// that has unions: Token | null.
+func isUnion(after string) bool {
+	after, ok := strings.CutPrefix(strings.TrimLeft(after, " "), "| ")
+	word, _, _ := strings.Cut(after[:min(len(after), 16)], "\n")
+	return ok && quietWords[strings.Trim(word, " ;,)")]
+}
+
+// isTame reports whether a list under a name like "tokens" holds numbers or
+// words of a language, which hide nothing.
+func isTame(list string) bool {
+	if len(list) > 16*maxHarmless {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(list, func(r rune) bool { return strings.ContainsRune("[](){},\"' \t\r\n", r) }) {
+		if !IsTameWord(word) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsTameWord reports whether a value under a name like "tokens" is a number or
+// a word of a language, which hides nothing.
+func IsTameWord(v string) bool { return isNumber(v) || len(v) <= 20 && !IsRandom(v, 3) }
 
 func isNumber(v string) bool {
 	for i := range len(v) {
@@ -126,9 +161,9 @@ func isCall(s string, p, stop int) bool {
 	return strings.IndexByte(s[q:min(len(s), stop+64)], shut) > 0
 }
 
-// isRandom reports whether a word looks made up: letters and digits, or signs
+// IsRandom reports whether a word looks made up: letters and digits, or signs
 // that words of a language do not have.
-func isRandom(v string, least int) bool {
+func IsRandom(v string, least int) bool {
 	letters, digits, upperInside, signs := 0, 0, 0, 0
 	for i := range len(v) {
 		switch c := v[i]; {

@@ -13,9 +13,7 @@ import (
 func (sc *scanner) separator(i, end int) (value int, ok bool) {
 	s, p := sc.s, sc.closed(i, end)
 	blank := p
-	for p < len(s) && lex.IsBlank(s[p]) {
-		p++
-	}
+	p = lex.SkipBlank(s, p)
 	if p == len(s) || s[p] < 0x80 && strings.IndexByte("=:!<|?+-%&", s[p]) < 0 {
 		return 0, false
 	}
@@ -66,6 +64,10 @@ func (sc *scanner) closed(i, end int) int {
 		}
 	case open == '[' && p < len(s) && s[p] == ']':
 		p++
+	case open == '*':
+		for p < len(s) && s[p] == '*' {
+			p++
+		}
 	}
 	return p
 }
@@ -114,8 +116,8 @@ func (sc *scanner) inQuery(i int) bool {
 func (sc *scanner) value(i, v int, k names.Kind) int {
 	s := sc.s
 	quotedName := i > 0 && lex.IsQuote(s[i-1])
-	p := v
-	for p < len(s) && (lex.IsBlank(s[p]) || quotedName && lex.IsSpace(s[p])) {
+	p := lex.SkipBlank(s, v)
+	for quotedName && p < len(s) && lex.IsSpace(s[p]) {
 		p++
 	}
 	if p == len(s) {
@@ -151,7 +153,7 @@ func (sc *scanner) bare(i, v, p int, k names.Kind) int {
 	if stop == p || stop-p < 24 && typeWords[strings.ToLower(strings.TrimRight(s[p:stop], " \t"))] {
 		return sc.typed(i, stop, k)
 	}
-	if isCall(s, p, stop) {
+	if isCall(s, p, stop) || isUnion(s[stop:min(len(s), stop+32)]) {
 		return 0
 	}
 	if stop < len(s) && stop-p < 16 && isHeaderOfCredentials(s[i:min(v, i+32)]) && schemes[strings.ToLower(s[p:stop])] {
@@ -180,10 +182,13 @@ func (sc *scanner) bracketed(p int, k names.Kind, quotedName bool) (next int, ok
 	if strings.HasPrefix(s[p:], lex.Mark) || s[p] == '{' && !quotedName || s[p] == '(' && (p+1 == len(s) || !lex.IsQuote(s[p+1])) {
 		return 0, false
 	}
-	if k == names.Count && !strings.ContainsAny(s[p:min(len(s), p+16)], `"'`) {
-		return 0, true // numbers
+	if k == names.Weak && s[p] == '{' {
+		return 0, true // its members have names of their own
 	}
 	stop := lex.Balanced(s, p)
+	if k == names.Count && isTame(s[p:stop]) {
+		return 0, true
+	}
 	sc.add(p, stop, "pair")
 	return stop, true
 }
@@ -265,7 +270,7 @@ func (sc *scanner) sibling(i, end, v int) int {
 	if stop-start > 64 || sc.d.KindOf(s[start:stop]) == names.Plain {
 		return 0
 	}
-	return max(after, sc.besides(i, after))
+	return sc.besides(i, after)
 }
 
 // besides looks a little ahead of a telling name for its value. It returns

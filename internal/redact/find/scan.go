@@ -18,25 +18,34 @@ type scanner struct {
 	d     *names.Dictionary
 	s     string
 	spans []lex.Span
+	depth int // of encodings that were undone
 
-	jwtFrom int    // no JWT begins before
-	urlEnd  int    // of the URL that was read last
-	urlAt   int    // its last "@", if it is within it
-	command string // the program of the command line that is being read
+	jwtFrom int // no JWT begins before
+	urlEnd  int // of the URL that was read last
+	urlAt   int // its last "@", if it is within it
 }
 
 // Spans finds the secrets of a text, in order and apart from each other.
 func Spans(d *names.Dictionary, s string) []lex.Span {
 	sc := scanner{d: d, s: s}
+	sc.all()
+	return merge(sc.spans)
+}
+
+// all reads the text in every way.
+func (sc *scanner) all() {
 	sc.scan()
-	if strings.Contains(s, "AKIA") || strings.Contains(s, "ASIA") {
+	if strings.Contains(sc.s, "AKIA") || strings.Contains(sc.s, "ASIA") {
 		sc.awsSecrets()
 	}
 	sc.table()
-	if sqltext.LooksLikeSQL(s) {
-		sc.spans = append(sc.spans, sqltext.Spans(d, s)...)
+	sc.commands()
+	sc.manifests()
+	sc.lines()
+	sc.base64()
+	if sqltext.LooksLikeSQL(sc.s) {
+		sc.spans = append(sc.spans, sqltext.Spans(sc.d, sc.s)...)
 	}
-	return merge(sc.spans)
 }
 
 func merge(spans []lex.Span) []lex.Span {
@@ -79,9 +88,6 @@ func (sc *scanner) scan() {
 			i = sc.url(i)
 		case c == '@':
 			sc.driverDSN(i)
-			i++
-		case c == '\n' || c == '|' || c == ';':
-			sc.command = ""
 			i++
 		case c == '\\' && i+1 < len(s) && strings.IndexByte("nrt", s[i+1]) >= 0:
 			i += 2
@@ -126,9 +132,6 @@ func (sc *scanner) word(i, end int) int {
 		return next
 	}
 	if next := sc.element(i, end); next > 0 {
-		return next
-	}
-	if next := sc.attachedUser(i, end); next > 0 {
 		return next
 	}
 	if v, ok := sc.separator(i, end); ok {

@@ -3,6 +3,7 @@ package find
 import (
 	"strings"
 
+	"github.com/hookpolicy/hookpolicy/internal/redact/cmdline"
 	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 	"github.com/hookpolicy/hookpolicy/internal/redact/trigger"
 )
@@ -11,12 +12,29 @@ import (
 var signs = trigger.New(signPatterns())
 
 // Told reports whether anything in a text could tell of a secret.
-func Told(d *names.Dictionary, s string) bool { return signs.In(s) || d.ExtraIn(s) }
+func Told(d *names.Dictionary, s string) bool {
+	return signs.In(s) || d.ExtraIn(s) || len(s) <= maxProgram && cmdline.Known(s) || holdsBase64(s)
+}
+
+// maxProgram bounds the names of programs that are looked up, with their path.
+const maxProgram = 64
+
+// programPatterns returns the names of programs as they stand in a command
+// line. Short ones are in too many words.
+func programPatterns() []string {
+	all := cmdline.Names()
+	for i, name := range all {
+		if all[i] = strings.ToLower(name); len(name) < 5 {
+			all[i] += " "
+		}
+	}
+	return all
+}
 
 func signPatterns() []string {
-	patterns := append(names.Patterns(), strings.Fields(`basic crypt identified :// begin eyj ewog @tcp( @unix( @( @// curl mysql mariadb redis-cli
-		sqlcmd mongo ldap smbclient zip 7z -u login verify( :aa thin: %70 \u00 &# dblink
+	patterns := append(names.Patterns(), strings.Fields(`basic crypt identified :// begin eyj ewog @tcp( @unix( @( @// -u verify( kty private-lines :5432: :*: sudo type=pass community :aa thin: %70 \u00 &# dblink
 		sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf`)...)
+	patterns = append(patterns, programPatterns()...)
 	for _, forms := range tokenForms {
 		for _, f := range forms {
 			if len(f.prefix) > 2 { // "SK" is in too many words: it stands above with a digit

@@ -16,6 +16,9 @@ func (sc *scanner) element(i, end int) int {
 	if i == 0 || end == len(s) {
 		return 0
 	}
+	if s[i-1] == '<' && end-i == 5 && strings.EqualFold(s[i:end], "input") {
+		return sc.input(i, end)
+	}
 	if strings.HasSuffix(s[:i], "&lt;") && strings.HasPrefix(s[end:], "&gt;") && sc.d.KindOf(s[i:end]) != names.Plain {
 		start := end + len("&gt;")
 		stop := lex.IndexFrom(s, start, "&")
@@ -41,6 +44,27 @@ func (sc *scanner) element(i, end int) int {
 	return sc.take(i, start, stop, stop, names.Secret)
 }
 
+// input takes out the value of a password field of HTML.
+func (sc *scanner) input(i, end int) int {
+	s := sc.s
+	tag, _, _ := strings.Cut(s[end:min(len(s), end+1024)], ">")
+	lower := strings.ToLower(tag)
+	if !strings.Contains(strings.NewReplacer(`"`, "", "'", "", " ", "").Replace(lower), "type=password") {
+		return 0
+	}
+	n := strings.Index(lower, "value=")
+	if n < 0 || len(lower) != len(tag) {
+		return 0
+	}
+	from := end + n + len("value=")
+	start, stop, after, ok := lex.Literal(s, from)
+	if !ok {
+		start, stop = nextWord(s[:end+len(tag)], from)
+		after = stop
+	}
+	return sc.take(i, start, stop, after, names.Secret)
+}
+
 // opensTag reports whether "<", and maybe a namespace, stands before i; in
 // code, where a type parameter would, it does not.
 func opensTag(s string, i int) bool {
@@ -59,12 +83,11 @@ func (sc *scanner) spoken(i, end int) int {
 		if next := sc.flag(i, end); next > 0 {
 			return next
 		}
-	} else if end-i < 16 {
-		if name := s[i:end]; Commands[name] != "" {
-			sc.command = name
-		}
 	}
 	p := sc.closed(i, end)
+	if next := sc.labelled(i, p); next > 0 {
+		return next
+	}
 	if p == len(s) || !lex.IsBlank(s[p]) && s[p] != '(' {
 		return end
 	}
@@ -78,6 +101,23 @@ func (sc *scanner) spoken(i, end int) int {
 		return max(end, sc.setter(i, end))
 	}
 	return max(end, sc.told(i, end, p, k))
+}
+
+// labelled takes out the word before a name in parentheses: "x (password)".
+func (sc *scanner) labelled(i, end int) int {
+	s := sc.s
+	if i < 3 || s[i-1] != '(' || s[i-2] != ' ' || end == len(s) || s[end] != ')' || sc.d.KindOf(s[i:end]) == names.Plain {
+		return 0
+	}
+	start := i - 2
+	for start > 0 && i-start < 128 && !lex.IsSpace(s[start-1]) {
+		start--
+	}
+	if word := s[start : i-2]; IsRandom(word, 6) && !IsHarmless(word, names.Secret) {
+		sc.add(start, i-2, "pair")
+		return end
+	}
+	return 0
 }
 
 // told takes out the literal after a name (PASSWORD '…'), the argument of a
@@ -98,7 +138,7 @@ func (sc *scanner) told(i, end, p int, k names.Kind) int {
 	if password || lex.IsQuote(s[p]) || s[p] == '\\' {
 		if start, stop, after, ok := lex.Literal(s, p); ok {
 			capitals := k == names.Secret && lex.IsUpper(s[i]) && lex.IsUpper(s[end-1]) // a keyword of SQL
-			if password || capitals || isRandom(s[start:min(stop, start+maxHarmless)], 8) {
+			if password || capitals || IsRandom(s[start:min(stop, start+maxHarmless)], 8) {
 				return sc.take(i, start, stop, after, k)
 			}
 			return 0
@@ -112,20 +152,27 @@ func (sc *scanner) told(i, end, p int, k names.Kind) int {
 func (sc *scanner) sentence(i, end, p int, k names.Kind, password bool) int {
 	s := sc.s
 	least := 16 // characters, of something that looks made up
-	if password || k == names.Secret && strings.IndexByte(s[i:end], '_') > 0 {
+	if password || k == names.Secret && strings.IndexByte(s[i:end], '_') >= 0 {
 		least = 6
 	}
 	sure := k == names.Secret && hasLogin(s, i)
 	start, stop := nextWord(s, p)
+	if k == names.Secret && stop == start+1 && lex.IsDigit(s[start]) && stop < len(s) && s[stop] == ' ' { // secret 5 …, of a router
+		if start, stop = nextWord(s, stop); IsRandom(s[start:stop], 6) {
+			return sc.take(i, start, stop, stop, k)
+		}
+	}
 	if link := s[start:min(stop, start+16)]; link != "IS" && linkWords[strings.ToLower(link)] {
 		if start, stop, after, ok := lex.Literal(s, lex.SkipBlank(s, stop)); ok {
 			return sc.take(i, start, stop, after, k)
 		}
 		least = 4
-		start, stop = nextWord(s, stop)
+		if start, stop = nextWord(s, stop); start == stop && stop < len(s) { // "is:"
+			start, stop = nextWord(s, skipSpace(s, stop+1))
+		}
 		sure = stop-start >= least && isNumber(s[start:stop])
 	}
-	if start < stop && (sure || stop-start > maxHarmless || isRandom(s[start:stop], least)) {
+	if start < stop && (sure || stop-start > maxHarmless || IsRandom(s[start:stop], least)) {
 		return sc.take(i, start, stop, stop, k)
 	}
 	return 0
@@ -183,10 +230,10 @@ func (sc *scanner) scheme(scheme string, end int) int {
 	s := sc.s
 	start, stop := nextWord(s, end)
 	v := s[start:stop]
-	if IsHarmless(v, names.Weak) {
+	if IsHarmless(v, names.Weak) || challenges[strings.ToLower(v)] {
 		return 0
 	}
-	if scheme == "bearer" && (isRandom(v, 6) || len(v) > 24) || scheme == "basic" && isBasic(v) {
+	if scheme == "bearer" && (IsRandom(v, 6) || len(v) > 24) || scheme == "basic" && isBasic(v) {
 		sc.add(start, stop, "scheme")
 		return stop
 	}
@@ -205,68 +252,16 @@ func isBasic(v string) bool {
 // flag takes out the argument of a flag of a command, named from i to end.
 func (sc *scanner) flag(i, end int) int {
 	s := sc.s
-	if end-i == 1 || i > 1 && lex.IsBlank(s[i-2]) && Attached[sc.command] == s[i:i+1] {
-		return sc.shortFlag(i, end)
-	}
 	p := lex.SkipBlank(s, end)
-	if p == end || p == len(s) || s[p] == '-' {
+	if end-i == 1 || p == end || p == len(s) || s[p] == '-' {
 		return 0
 	}
 	k := sc.d.KindOf(s[i:end])
-	user := strings.EqualFold(s[i:end], "user") && sc.command == "curl"
-	if k == names.Plain && !user {
+	if k == names.Plain {
 		return 0
 	}
 	start, stop, after := argument(s, p)
-	if user {
-		return sc.userPassword(start, stop, after)
-	}
 	return sc.take(i, start, stop, after, k)
-}
-
-// attachedUser takes the password out of curl's -uuser:password.
-func (sc *scanner) attachedUser(i, end int) int {
-	s := sc.s
-	if sc.command != "curl" || s[i] != 'u' || i == 0 || s[i-1] != '-' || end == len(s) || s[end] != ':' {
-		return 0
-	}
-	start, stop, after := argument(s, i+1)
-	return sc.userPassword(start, stop, after)
-}
-
-// shortFlag knows the one-letter flags that some commands take a password by.
-func (sc *scanner) shortFlag(i, end int) int {
-	s := sc.s
-	letter := s[i : i+1]
-	if Attached[sc.command] == letter && end-i > 1 {
-		_, stop, after := argument(s, i+1)
-		return sc.take(i, i+1, stop, after, names.Secret)
-	}
-	if strings.IndexByte(Commands[sc.command], letter[0]) < 0 {
-		return 0
-	}
-	p := lex.SkipBlank(s, end)
-	if p == end || p == len(s) || s[p] == '-' {
-		return 0
-	}
-	start, stop, after := argument(s, p)
-	if (sc.command == "curl" && letter == "u") || letter == "U" {
-		return sc.userPassword(start, stop, after)
-	}
-	if Attached[sc.command] == letter && sc.command != "7z" {
-		return 0 // the password is asked for; what follows is something else
-	}
-	sc.add(start, stop, "flag")
-	return after
-}
-
-// userPassword takes out what follows the colon of user:password.
-func (sc *scanner) userPassword(start, stop, after int) int {
-	if n := strings.IndexAny(sc.s[start:stop], ":%"); n >= 0 && !IsHarmless(sc.s[start+n+1:stop], names.Secret) {
-		sc.add(start+n+1, stop, "flag")
-		return after
-	}
-	return 0
 }
 
 // argument returns one argument of a command line.
@@ -284,6 +279,14 @@ func argument(s string, p int) (start, stop, after int) {
 	return p, stop, stop
 }
 
+// skipSpace returns where the white space at p ends.
+func skipSpace(s string, p int) int {
+	for p < len(s) && lex.IsSpace(s[p]) {
+		p++
+	}
+	return p
+}
+
 // nextWord returns the next word of a sentence, without what closes it.
 func nextWord(s string, p int) (start, stop int) {
 	start = lex.SkipBlank(s, p)
@@ -298,16 +301,9 @@ func nextWord(s string, p int) (start, stop int) {
 }
 
 var (
-	// Commands are programs and their short flags that take a password.
-	Commands = map[string]string{
-		"curl": "u", "sshpass": "p", "mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "mongo": "p", "mongosh": "p",
-		"mongodump": "p", "redis-cli": "a", "sqlcmd": "P", "osql": "P", "bcp": "P", "ldapsearch": "w", "ldapmodify": "w",
-		"ldapadd": "w", "zip": "P", "unzip": "P", "7z": "p", "smbclient": "U", "login": "p",
-	}
-
-	// Attached are those whose flag has the password directly after it.
-	Attached = map[string]string{"mysql": "p", "mysqldump": "p", "mysqladmin": "p", "mariadb": "p", "7z": "p"}
+	// challenges are the parameters of WWW-Authenticate.
+	challenges = names.Exactly(`realm= scope= error= error_description= error_uri= charset= title= resource_metadata=`)
 
 	// linkWords stand between the name of a secret and the secret in a sentence.
-	linkWords = names.Set(`is was to as becomes equals be ist lautet`)
+	linkWords = names.Exactly(`is are was to as becomes equals be ist lautet est es är é è - – —`)
 )

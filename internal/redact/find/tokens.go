@@ -60,6 +60,15 @@ var tokenForms = byFirst(
 	tokenForm{"shippo_live_", lex.Hexes, 30, "shippo"}, tokenForm{"shippo_test_", lex.Hexes, 30, "shippo"}, tokenForm{"EZAK", lex.Alnum, 50, "easypost"},
 	tokenForm{"duffel_live_", lex.DottedSlug, 30, "duffel"}, tokenForm{"rdme_", lex.Alnum, 50, "readme"}, tokenForm{"ops_eyJ", lex.Base64s, 40, "onepassword"},
 	tokenForm{"AGE-SECRET-KEY-1", lex.Upper, 30, "age"}, tokenForm{"p8e-", lex.Alnum, 24, "adobe"}, tokenForm{"API-", lex.Upper, 26, "octopus"},
+	// The beginnings of private keys in DER.
+	tokenForm{"MIIEvQIBADAN", lex.Base64s, 40, "der"}, tokenForm{"MIIEvAIBADAN", lex.Base64s, 40, "der"}, tokenForm{"MIIEvgIBADAN", lex.Base64s, 40, "der"},
+	tokenForm{"MIIEuwIBADAN", lex.Base64s, 40, "der"}, tokenForm{"MIIJQgIBADAN", lex.Base64s, 40, "der"}, tokenForm{"MIIJQwIBADAN", lex.Base64s, 40, "der"},
+	tokenForm{"MIIEpAIBAAKC", lex.Base64s, 40, "der"}, tokenForm{"MIIEowIBAAKC", lex.Base64s, 40, "der"}, tokenForm{"MIIEpQIBAAKC", lex.Base64s, 40, "der"},
+	tokenForm{"MIIJKQIBAAKC", lex.Base64s, 40, "der"}, tokenForm{"MIIJKAIBAAKC", lex.Base64s, 40, "der"}, tokenForm{"MIIG4wIBAAKC", lex.Base64s, 40, "der"},
+	tokenForm{"MIGHAgEAMBMGByqGSM49", lex.Base64s, 40, "der"}, tokenForm{"MHcCAQEEI", lex.Base64s, 40, "der"}, tokenForm{"MC4CAQAwBQYDK2Vw", lex.Base64s, 20, "der"},
+	tokenForm{"b3BlbnNzaC1rZXktdjE", lex.Base64s, 40, "openssh"},
+	tokenForm{"AQ.Ab8", lex.Slug, 30, "google"}, tokenForm{"vercel_blob_rw_", lex.Word, 20, "vercel"}, tokenForm{"FLWSECK_TEST-", lex.Slug, 12, "flutterwave"},
+	tokenForm{"FLWSECK-", lex.Slug, 12, "flutterwave"}, tokenForm{"cfut_", lex.Alnum, 30, "cloudflare"}, tokenForm{"cfat_", lex.Alnum, 30, "cloudflare"},
 	tokenForm{"sha256~", lex.Slug, 40, "openshift"},
 )
 

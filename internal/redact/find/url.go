@@ -31,7 +31,7 @@ func (sc *scanner) url(i int) int {
 	switch {
 	case ok && !IsHarmless(password, names.Secret):
 		sc.add(from+len(user)+1, from+at, "url")
-	case !ok && isRandom(user, 20):
+	case !ok && IsRandom(user, 20):
 		sc.add(from, from+at, "url")
 	}
 	return from + at

@@ -2,6 +2,7 @@ package lex
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -77,10 +78,22 @@ func IndexFrom(s string, i int, sub string) int {
 	return len(s)
 }
 
-// SkipBlank returns where the blanks at p end.
+// SkipBlank returns where the blanks at p end, those that are not ASCII and
+// those without width included.
 func SkipBlank(s string, p int) int {
-	for p < len(s) && IsBlank(s[p]) {
-		p++
+	for p < len(s) {
+		switch c := s[p]; {
+		case IsBlank(c):
+			p++
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRuneInString(s[p:])
+			if !unicode.In(r, unicode.Zs, unicode.Cf) {
+				return p
+			}
+			p += n
+		default:
+			return p
+		}
 	}
 	return p
 }

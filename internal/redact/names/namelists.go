@@ -11,7 +11,7 @@ var (
 			credential cred creds jwt otp totp dsn setcookie mnemonic cvv cvc secretkey privatekey accesskey
 			signingkey encryptionkey masterkey authkey accountkey sharedaccesskey licensekey subscriptionkey sshkey
 			connectionstring connstr connstring passwordhash passwordconfirmation accesskeyid pgpass
-			phpsessid jsessionid sessid sharedaccesssignature pskey psk
+			requirepass masterauth storepass keypass dbpass userpass rootpass adminpass smtppass ftppass cardnumber creditcardnumber phpsessid jsessionid sessid sharedaccesssignature pskey psk
 			passwort kennwort senha contrasena parola haslo hasło heslo wachtwoord losenord salasana jelszo motdepasse
 			parolasi sifre пароль парола 密码 密碼 口令 パスワード 비밀번호 암호 暗証番号`,
 		Weak: `pass auth pin pw passe clave`,
@@ -23,11 +23,13 @@ var (
 			account shared storage hmac aes rsa ssh deploy webhook subscription session symmetric root admin consumer
 			application integration function cipher crypto client server service jwt cookie gpg pgp pem tls ssl ca
 			kms vault token bot openai anthropic stripe sendgrid twilio mailgun github gitlab datadog azure aws gcp google
-			maps slack discord sentry algolia cohere mistral groq huggingface firebase pass activation product`),
-		"code":      Set(`otp mfa fa totp verification auth authorization security recovery backup access pass sms twofactor factor`),
+			maps slack discord sentry algolia preshared cohere mistral groq huggingface firebase pass activation product`),
+		"code":      Set(`otp mfa fa 2fa unlock totp verification auth authorization security recovery backup access pass sms twofactor factor`),
 		"string":    Set(`connection conn connect`),
 		"str":       Set(`connection conn`),
 		"phrase":    Set(`pass seed recovery mnemonic`),
+		"answer":    Set(`security secret`),
+		"number":    Set(`card creditcard`),
 		"word":      Set(`pass`),
 		"hash":      Set(`pass passwd`),
 		"verifier":  Set(`code`),
@@ -39,7 +41,7 @@ var (
 
 	// endings of compound words: PGPASSWORD, clientsecret.
 	endings = strings.Fields(`password passwd passphrase passwort kennwort apikey secretkey accesskey privatekey secret token pwd
-		credential passcode sessid sessionkey 密码 密碼 パスワード 비밀번호`)
+		credential passcode sessid pw sessionkey 密码 密碼 パスワード 비밀번호`)
 
 	// joined are names that nobody can have meant otherwise, however cased.
 	joined = Set(`password passwd passphrase apikey secret token secretkey privatekey accesskey accesstoken authtoken clientsecret
@@ -56,7 +58,7 @@ var (
 		verified exists present missing source kind template owner issued date time timestamp seconds days hours minutes until since
 		per rate ratio bucket window estimate total sum avg mean parallelism vocab vocabulary probability logprob
 		classification class error errors message description desc title help docs documentation page view form screen
-		env variable var param parameter header prefix suffix engine backend driver plugin module package`)
+		encryption hashing env variable var param parameter header prefix suffix engine backend driver plugin module package`)
 
 	// places are last words, after a dot, of the names of files and hosts.
 	places = Set(`go py js ts rs java kt rb php c h cpp cs sh yaml yml json toml md txt sql html css xml ini conf lock tsx jsx proto

@@ -16,12 +16,15 @@ const maxSQLDepth = 6
 var verbs = trigger.New(strings.Fields(`select insert update delete values create alter identified execute exec copy merge where grant options crypt( declare
 	set call returning`))
 
+// rowsFollow finds statements whose literals have no quotes.
+var rowsFollow = trigger.New([]string{"stdin", "values"})
+
 // HasVerb reports whether a text has a word that statements begin with.
 func HasVerb(s string) bool { return verbs.In(s) }
 
 // LooksLikeSQL reports whether a text may hold literals of SQL.
 func LooksLikeSQL(s string) bool {
-	return strings.ContainsAny(s, "'\"$") && verbs.In(s)
+	return (strings.ContainsAny(s, "'\"$") || rowsFollow.In(s)) && verbs.In(s)
 }
 
 // Spans finds literals in SQL that are secrets by where they stand. It reads
@@ -63,6 +66,11 @@ type statement struct {
 	last     lex.Span    // the last literal, if only "=" or AS came since
 	columns  lex.Columns // of the list in parentheses that was read last
 	values   bool        // VALUES was read
+	copied   bool        // COPY was read
+	stdin    bool        // rows follow the statement
+	execute  bool        // EXECUTE was read
+	comma    byte        // between the values of rows that follow; 0 is a tab
+	strict   lex.Columns // of those in columns, whose numbers are secrets too
 	told     bool        // a literal named a secret, for a column that holds names
 	pending  []lex.Span  // literals of columns that hold values
 	frames   []frame     // the parentheses that are open, outermost first
@@ -83,6 +91,7 @@ type frame struct {
 	telling  bool        // the last literal names a secret
 	format   bool        // the arguments of format()
 	names    lex.Columns // arguments that are names of secrets
+	strict   lex.Columns // those of names whose numbers are secrets too
 }
 
 func (q *sqlScanner) top() *frame {
@@ -109,6 +118,9 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 			i = q.literal(s, i, base, depth)
 		case lex.Word.Has(c) || c == '"' || c == '`' || c == '@' || c >= utf8.RuneSelf:
 			i = q.word(s, i, base)
+		case c == ';' && q.copied && q.stdin && q.columns != (lex.Columns{}):
+			i = q.rows(s, i+1, base)
+			q.sign(c)
 		default:
 			q.sign(c)
 			i++
@@ -164,6 +176,9 @@ func (q *sqlScanner) literal(s string, i, base, depth int) int {
 	f := q.top()
 	content, sp := s[start:stop], lex.Span{Start: base + start, End: base + stop, How: "sql"}
 	op := q.op
+	if q.keyword == "delimiter" && len(content) == 1 {
+		q.comma = content[0]
+	}
 	q.op, q.keyword = 0, ""
 	if q.secretHere() {
 		f.telling = false
@@ -272,6 +287,38 @@ func (q *sqlScanner) take(content string, sp lex.Span) {
 	}
 }
 
+// rows takes out the columns of the rows that follow COPY … FROM STDIN, which
+// begin at i. It returns where they end.
+func (q *sqlScanner) rows(s string, i, base int) int {
+	comma := q.comma
+	if comma == 0 {
+		comma = '\t'
+	}
+	for i < len(s) {
+		end := lex.LineEnd(s, i)
+		if strings.HasPrefix(s[i:end], `\.`) {
+			return end
+		}
+		for column, at := 0, i; at <= end && at < len(s); column++ {
+			stop := at
+			if comma != '\t' && s[at] == '"' {
+				if _, _, after, ok := lex.Literal(s[:end], at); ok {
+					stop = after
+				}
+			}
+			for stop < end && s[stop] != comma {
+				stop++
+			}
+			if v := strings.TrimRight(s[at:stop], "\r"); q.columns.Has(column) && v != `\N` {
+				q.take(v, lex.Span{Start: base + at, End: base + at + len(v), How: "sql"})
+			}
+			at = stop + 1
+		}
+		i = end + 1
+	}
+	return len(s)
+}
+
 // sign judges a character that is part of no word and no literal.
 func (q *sqlScanner) sign(c byte) {
 	switch c {
@@ -309,6 +356,8 @@ func (q *sqlScanner) open() {
 		q.secret = false
 	case q.keyword != "" && builders[q.keyword]:
 		f.pairs = true
+	case q.execute && q.bound != lex.Columns{}:
+		q.columns, f.byColumn = q.bound, true
 	case q.values && len(q.frames) == 0:
 		f.byColumn, f.pairs = true, true
 	case q.columns != lex.Columns{} && (q.op == '=' || q.keyword == "row" || q.keyword == "in"):
@@ -338,6 +387,6 @@ func (q *sqlScanner) close() {
 	f := q.frames[n-1]
 	q.frames = q.frames[:n-1]
 	if f.names != (lex.Columns{}) && !f.byColumn {
-		q.columns = f.names
+		q.columns, q.strict = f.names, f.strict
 	}
 }

@@ -33,6 +33,9 @@ func (q *sqlScanner) word(s string, i, base int) int {
 	if q.keyword = lower; lower != "row" {
 		q.op = 0
 	}
+	if f := q.top(); f.byColumn && q.strict.Has(f.arg) && len(name) >= 4 && lex.IsDigit(s[i]) {
+		q.take(name, lex.Span{Start: base + i, End: base + end, How: "sql"})
+	}
 	if name == "" || lex.IsDigit(name[0]) {
 		return end
 	}
@@ -48,6 +51,16 @@ func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
 	}
 	q.last = lex.Span{}
 	switch lower {
+	case "copy":
+		q.copied = true
+	case "stdin":
+		q.stdin = true
+		return
+	case "csv":
+		q.comma = ','
+		return
+	case "execute":
+		q.execute = true
 	case "values":
 		q.values, q.secret = true, false
 		return
@@ -98,6 +111,9 @@ func (q *sqlScanner) identifier(s string, end int, lower, name string, last lex.
 	f := q.top()
 	if !f.byColumn {
 		f.names.Add(f.arg)
+		if k == names.Secret {
+			f.strict.Add(f.arg)
+		}
 	}
 	if last.End > 0 {
 		q.spans = append(q.spans, last) // '…' = token, '…' AS token
@@ -127,7 +143,7 @@ func sqlWord(name string) string {
 var sqlWords = knownWords()
 
 func knownWords() map[string]string {
-	all := names.Exactly(`as values select from is for identified authorization distinct row in gen_salt and format`)
+	all := names.Exactly(`as values select from is for identified authorization distinct row in gen_salt and format copy stdin csv execute delimiter`)
 	for _, more := range []map[string]bool{through, builders, names.Exactly(names.NameFields), names.Exactly(names.ValueFields)} {
 		maps.Copy(all, more)
 	}
