@@ -13,18 +13,23 @@ var signs = trigger.New(signPatterns())
 
 // Told reports whether anything in a text could tell of a secret.
 func Told(d *names.Dictionary, s string) bool {
-	return signs.In(s) || d.ExtraIn(s) || len(s) <= maxProgram && cmdline.Known(s) || holdsBase64(s)
+	if signs.In(s) || d.ExtraIn(s) || holdsBase64(s) {
+		return true
+	}
+	program := s[strings.LastIndexByte(s, '/')+1:] // a short one in a list, with no blank after it
+	return len(program) < shortProgram && cmdline.Known(program)
 }
 
-// maxProgram bounds the names of programs that are looked up, with their path.
-const maxProgram = 64
+// shortProgram is the length below which the name of a program is in too many
+// words to tell of anything.
+const shortProgram = 5
 
 // programPatterns returns the names of programs as they stand in a command
 // line. Short ones are in too many words.
 func programPatterns() []string {
 	all := cmdline.Names()
 	for i, name := range all {
-		if all[i] = strings.ToLower(name); len(name) < 5 {
+		if all[i] = strings.ToLower(name); len(name) < shortProgram {
 			all[i] += " "
 		}
 	}
