@@ -90,7 +90,7 @@ func (e *Engine) redactText(policy, text string) string {
 
 // publish tells whoever listens what became of a caller's call.
 func (e *Engine) publish(a *attempt, v verdict, resp *decisionv1.Response) {
-	event := Event{Data: decisionv1.Event{CallID: resp.CallID, Tool: a.tool(), Session: a.session(), Reason: resp.Reason}}
+	event := Event{Data: decisionv1.Event{CallID: bounded(a.bound.redactor.Text(resp.CallID)), Tool: a.tool(), Session: a.session(), Reason: resp.Reason}}
 	switch v.effect {
 	case chain.EffectAskUser:
 		event.Name, event.Data.Approval = decisionv1.EventAsk, resp.Approval
