@@ -17,7 +17,7 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
 
-// A row is one line of test/cases/paths.jsonl.
+// A row is one line of test/cases/paths*.jsonl.
 type row struct {
 	ID   string
 	Call struct {
@@ -44,7 +44,13 @@ var elsewhere = map[string]string{
 }
 
 func TestEveryCaseIsDecidedAsExpected(t *testing.T) {
-	f, err := os.Open("../../../test/cases/paths.jsonl")
+	for _, name := range []string{"paths.jsonl", "paths-more.jsonl"} {
+		t.Run(name, func(t *testing.T) { decideCases(t, name) })
+	}
+}
+
+func decideCases(t *testing.T, name string) {
+	f, err := os.Open("../../../test/cases/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

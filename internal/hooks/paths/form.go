@@ -135,7 +135,7 @@ func hexDigit(c byte) (byte, bool) {
 // hasExpansion finds what shells and templates replace: patterns, braces,
 // commands and variables. A dollar sign with no name after it is one.
 func hasExpansion(s string) bool {
-	if strings.ContainsAny(s, "*?[{}`") {
+	if strings.ContainsAny(s, "*?`") || hasBraceExpansion(s) {
 		return true
 	}
 	for i := range len(s) - 1 {
@@ -144,6 +144,22 @@ func hasExpansion(s string) bool {
 		}
 	}
 	return false
+}
+
+// hasBraceExpansion finds braces that stand for several texts, or for one that
+// a template has. Braces about one word are those of a name: {id}.yaml.
+func hasBraceExpansion(s string) bool {
+	for rest := s; ; {
+		before, after, ok := strings.Cut(rest, "{")
+		if !ok {
+			return false
+		}
+		inside, _, closed := strings.Cut(after, "}")
+		if !closed || strings.HasSuffix(before, "$") || strings.ContainsAny(inside, ",{%/") || strings.Contains(inside, "..") {
+			return true
+		}
+		rest = after
+	}
 }
 
 // hasDeceptiveName finds names that are too long, or that become dots, or

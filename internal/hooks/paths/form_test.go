@@ -22,7 +22,7 @@ func TestAPathThatCouldBeReadAsAnotherIsRefusedByItsForm(t *testing.T) {
 		"home":      {"~", "~/x", "~root/x"},
 		"scheme":    {"file:///etc/passwd", "file:/etc/passwd", "FILE:x", "http://x/y", "s3://bucket/key", "data:text/plain,x", "C:/Windows", "c:x", "jar:file:/x", "/data/file:///etc/passwd"},
 		"escape":    {"/data/..%2fx", "/data/%2e%2e/x", "/data/%2E./x", "/data/%252e%252e/x", "/data/a%00", "/data/%5cx", "/data/%c0%af", "/data/%c0%ae", "/data/%e0%80%af", "/data/%u002e", "/data/%0a"},
-		"expansion": {"/data/*.txt", "/data/a?", "/data/[ab]", "/data/{a,b}", "${HOME}/x", "$HOME/x", "/data/$(id)", "`id`", "/data/a::$DATA", "$_"},
+		"expansion": {"/data/*.txt", "/data/a?", "/data/{a,b}", "/data/{1..3}", "/data/{{x}}", "/data/{a", "${HOME}/x", "$HOME/x", "/data/$(id)", "`id`", "/data/a::$DATA", "$_"},
 		"archive":   {"/data/up.zip!/../../etc/passwd"},
 		"option":    {"-rf", "|id", "<x", ">x", `"/etc/passwd"`, "'/etc/passwd'", "id|"},
 		"name":      {"/data/" + strings.Repeat("b", 256), "/data/\u2025/x", "/data/\uff0e\uff0e/x", "/data/.\uff0e/x", "/data/..\uff0fx", "/data/a\uff0fb", "/data/a\uff3cb", "/data/..\u2215x", "/data/..\u2044x", "/data/.. /x", "/data/ ../x", "/data/ /x", "/data/\u00a0/x", "/data/..\u29f8etc"},

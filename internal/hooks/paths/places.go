@@ -57,6 +57,8 @@ func checkSetting(text string) error {
 	switch {
 	case !strings.HasPrefix(text, "/"):
 		return errors.New("is not absolute")
+	case hasClass(text):
+		return errors.New("is refused by its form (a pattern)")
 	case checkForm(text) != nil:
 		return fmt.Errorf("is refused by its form (%s)", checkForm(text).rule)
 	case isSpecial(split(text)):
@@ -81,6 +83,9 @@ func (p places) absolute(text string) (string, *refusal) {
 // contain returns the root that holds a path whose text is all there is to
 // know about it.
 func (p places) contain(names []string) (string, *refusal) {
+	if hasClass(join(names)) { // nobody looks whether it is one
+		return "", refusePattern()
+	}
 	if isSpecial(names) {
 		return "", refuseSpecial()
 	}
@@ -125,6 +130,10 @@ func isSpecial(names []string) bool {
 		return isWithin(names, []string{"run", "secrets", "kubernetes.io"})
 	}
 	return false
+}
+
+func refusePattern() *refusal {
+	return &refusal{code: CodeForm, rule: CodeForm + ".expansion", message: "path is not in a plain form"}
 }
 
 func refuseSpecial() *refusal {

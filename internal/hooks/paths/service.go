@@ -23,6 +23,8 @@ func (s *service) resolve(ctx context.Context, text string) (string, string, *re
 	switch {
 	case ctx.Err() != nil:
 		return "", "", nil, ctx.Err()
+	case errors.Is(err, errPattern):
+		return "", "", refusePattern(), nil
 	case errors.Is(err, errSpecial):
 		return "", "", refuseSpecial(), nil
 	case err != nil:

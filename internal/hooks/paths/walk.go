@@ -80,6 +80,9 @@ func (w *walker) missing() bool { return len(w.names) >= len(w.dirs) }
 // step looks up one name and returns the path that is left to walk: behind a
 // link that is the link's text and then the rest.
 func (w *walker) step(name, rest string, more bool) (string, error) {
+	if err := checkPattern(w.dirs[len(w.dirs)-1], name); err != nil {
+		return "", err
+	}
 	e, err := w.dirs[len(w.dirs)-1].lookup(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return rest, w.enter(name)
