@@ -144,7 +144,7 @@ func TestEveryMalformedRequestIsRefusedAndRecorded(t *testing.T) {
 	p := serve(t, filepath.Join(dir, "audit"), write(t, dir, "p.yaml", policyYAML(strict)))
 	var want []string // hashes of the records that must be there
 	n := 0
-	eachCase(t, "requests.jsonl", func(c map[string]any) {
+	send := func(c map[string]any) {
 		body := bodyOf(t, c["call"].(map[string]any))
 		if body == nil {
 			return // a description: internal/server tests it on the wire
@@ -170,7 +170,9 @@ func TestEveryMalformedRequestIsRefusedAndRecorded(t *testing.T) {
 			return
 		}
 		want = append(want, got.Audit.Hash)
-	})
+	}
+	eachCase(t, "requests.jsonl", send)
+	eachCase(t, "requests-more.jsonl", send)
 	if err := p.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}

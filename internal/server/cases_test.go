@@ -68,6 +68,7 @@ type requestCase struct {
 	} `json:"call"`
 	Expect         string   `json:"expect"`
 	AlsoDefensible []string `json:"also_defensible"`
+	Code           string   `json:"code"` // of requests-more.jsonl; "" if the document is a call
 }
 
 func (c requestCase) document(t testing.TB) []byte {
@@ -89,9 +90,9 @@ func (c requestCase) document(t testing.TB) []byte {
 	return doc
 }
 
-func requestCases(t testing.TB) []requestCase {
+func requestCases(t testing.TB, name string) []requestCase {
 	t.Helper()
-	f, err := os.ReadFile("../../test/cases/requests.jsonl")
+	f, err := os.ReadFile("../../test/cases/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func requestCases(t testing.TB) []requestCase {
 			cases = append(cases, c)
 		}
 	}
-	if len(cases) < len(refusalOfCase) {
+	if len(cases) < 30 {
 		t.Fatalf("%d cases", len(cases))
 	}
 	return cases
@@ -116,7 +117,7 @@ func requestCases(t testing.TB) []requestCase {
 func TestEveryMalformedRequestOfTheCasesIsRefusedAndRecorded(t *testing.T) {
 	f := &fakeEngine{}
 	srv := start(t, f, nil)
-	for _, c := range requestCases(t) {
+	for _, c := range requestCases(t, "requests.jsonl") {
 		t.Run(c.ID, func(t *testing.T) {
 			resp, doc := srv.do(t, http.MethodPost, "/v1/decide", string(c.document(t)), nil)
 			if reachesTheChain[c.ID] {
@@ -134,5 +135,22 @@ func TestEveryMalformedRequestOfTheCasesIsRefusedAndRecorded(t *testing.T) {
 	}
 	if calls := len(f.requests); calls != len(reachesTheChain) {
 		t.Errorf("%d calls reached the engine, want %d", calls, len(reachesTheChain))
+	}
+}
+
+func TestEveryFurtherMalformedRequestHasTheCodeThatItsCaseNames(t *testing.T) {
+	for _, c := range requestCases(t, "requests-more.jsonl") {
+		t.Run(c.ID, func(t *testing.T) {
+			f := &fakeEngine{}
+			srv := start(t, f, nil)
+			resp, doc := srv.do(t, http.MethodPost, "/v1/decide", string(c.document(t)), nil)
+			if c.Code == "" {
+				if resp.StatusCode != http.StatusOK || len(f.requests) != 1 {
+					t.Fatalf("answer %d %s to a call", resp.StatusCode, doc)
+				}
+				return
+			}
+			wantDeny(t, f, http.StatusBadRequest, doc, resp.StatusCode, c.Code, etl.String())
+		})
 	}
 }

@@ -125,7 +125,7 @@ func TestEveryRefusalIsInAChainThatVerifies(t *testing.T) {
 	want := map[string]int{"request.method": 1, "request.path": 1}
 	w.do(t, http.MethodGet, "/v1/decide?tool=x", "", nil)
 	w.do(t, http.MethodPost, "/v2/decide", question, nil)
-	for _, c := range requestCases(t) {
+	for _, c := range requestCases(t, "requests.jsonl") {
 		if code := refusalOfCase[c.ID]; code != "" {
 			want[code]++
 			_, doc := w.do(t, http.MethodPost, "/v1/decide", string(c.document(t)), nil)

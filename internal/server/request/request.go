@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -85,10 +85,7 @@ func (m *Members) check(names []string) {
 		if slices.Contains(names, name) {
 			continue
 		}
-		plain := name
-		if !isASCII(name) {
-			plain = norm.NFKC.String(name)
-		}
+		plain := visible(name)
 		if strings.EqualFold(plain, "jsonrpc") {
 			m.Fail(CodeJSONRPC, "a JSON-RPC message is not a call")
 		}
@@ -181,11 +178,20 @@ func (m *Members) Integer(name, code string, limit int64) int64 {
 	return n
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
+// visible returns a name in its normal form, without what is not seen or is
+// trimmed by some readers: blanks, control and formatting characters.
+func visible(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= '\x7f' {
+			return strings.Map(keepVisible, norm.NFKC.String(name))
 		}
 	}
-	return true
+	return name
+}
+
+func keepVisible(r rune) rune {
+	if unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
+		return -1
+	}
+	return r
 }
