@@ -48,6 +48,8 @@ func TestMatchRefusesLookalikesOfGuardedNames(t *testing.T) {
 		"db__query__sql", "_db_query_sql_", "db/query/sql",
 		"db_query_sqI", "db_query_sq1", "db_query_sq|", "db_query_sq\u0406", // capital i, one, bar, Ukrainian I
 		"db_query_sql\u200b", "db\u00ad_query_sql", "\u202edb_query_sql", "db_query_sql\ufe0f", "db_query_sql\U000e0061",
+		"\u043ab_add_file", "\u03bab_add_file", "db_i\u043cport_csv", "db_q\u03bcery_sql", "db_qu\u03b5ry_sql", // Cyrillic k, m, Greek k, m, e
+		"db\u2010query\u2010sql", "db\uff3fquery\uff3fsql", "mcp__x__mcp__y__DB_query_sql", "db_query_sql:0", "functions/db_query_sql:0",
 		"db_qu\u0435ry_sql", "db_query_\u0455ql", "\u0501b_query_sql", // Cyrillic e, s, d
 		"\uff44\uff42\uff3f\uff51\uff55\uff45\uff52\uff59\uff3f\uff53\uff51\uff4c", // full width
 		"\U0001d41d\U0001d41b_query_sql",                                           // mathematical bold
@@ -73,6 +75,8 @@ func TestMatchLeavesOtherToolsAlone(t *testing.T) {
 	for _, called := range []string{
 		"db_query", "db_query_sql2", "db_query_sqlite", "query_sql", "my_db_query_sql", "sql", "db", "kb_search", "kb_add_files",
 		"kb_add", "mcp__db__query_sql", "mcp__kb__kb_search", "mcp__db__db_query", "mcp_db_db_query", "mcp", "mcp__db", "web.search", "db_export_csv",
+		"db_query_sql_v2", "adb_query_sql", "db_query_sqlx", "mcp__x__db_query_sql_2", "lqs_yreuq_bd", "kb_add_file_v2", "add_file",
+		"\u043f\u043e\u0438\u0441\u043a_\u0444\u0430\u0439\u043b\u043e\u0432", "\u03b1\u03bd\u03b1\u03b6\u03ae\u03c4\u03b7\u03c3\u03b7", "\u0628\u062d\u062b", "\u691c\u7d22", "\u0e04\u0e49\u0e19\u0e2b\u0e32",
 		"\u67e5\u8be2", "\u043f\u043e\u0438\u0441\u043a", "__", "...", "",
 	} {
 		if name, lookalike := x.Match(called); name != "" || lookalike != "" {
