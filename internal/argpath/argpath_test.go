@@ -177,6 +177,20 @@ func TestOutsideFindsTheFirstValueThatNoPathCovers(t *testing.T) {
 		`{"files":[{"path":1},2]}`:        "/files/1",
 		`{"files":[{"path":1,"p":2}]}`:    "/files/0/p",
 		`{"z":1,"b":1,"sql":1}`:           "/b",
+		`{"":1}`:                          "/",
+		`{"options":{"":1}}`:              "/options/",
+		`{"options":{"Limit":1}}`:         "/options/Limit",
+		`{"options.limit":1}`:             "/options.limit", // a name with a dot is another place
+		`{"files[*].path":1}`:             "/files[*].path",
+		`{"files":[[{"path":1}]]}`:        "/files/0",
+		`{"files":[null]}`:                "/files/0",
+		`{"files":{"0":{"path":1}}}`:      "/files",
+		`{"deep":{"a":{"0":1}}}`:          "/deep/a",
+		`{"deep":{"a":"x"}}`:              "/deep/a",
+		`{"deep":{"a":[1],"b":[]}}`:       "/deep/b",
+		`{"sql\u200b":1}`:                 "/sql\u200b",
+		`{"s\u0441l":1}`:                  "/s\u0441l",
+		`{" sql":1}`:                      "/ sql",
 	} {
 		pointer, found := tree.Outside(object(t, doc))
 		if pointer != want || found != (want != "") {

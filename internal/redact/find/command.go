@@ -9,6 +9,9 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/redact/trigger"
 )
 
+// maxEchoed bounds the words that a line prints for the next one.
+const maxEchoed = 16
+
 // commandSigns finds the names of programs with secret arguments.
 var commandSigns = trigger.New(programPatterns())
 
@@ -62,7 +65,7 @@ func (sc *scanner) command(i, end int, piped []lex.Span) (int, []lex.Span) {
 		if ok {
 			sc.addPart(p, part)
 		}
-		if line.Echoes() && s[p] != '-' {
+		if line.Echoes() && s[p] != '-' && len(echoed) < maxEchoed {
 			echoed = append(echoed, lex.Span{Start: p, End: stop})
 		}
 		p = stop

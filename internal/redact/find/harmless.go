@@ -52,7 +52,7 @@ func isUnion(after string) bool {
 // isTame reports whether a list under a name like "tokens" holds numbers or
 // words of a language, which hide nothing.
 func isTame(list string) bool {
-	if len(list) > 16*maxHarmless {
+	if len(list) > 4*maxHarmless {
 		return false
 	}
 	for word := range strings.FieldsFuncSeq(list, func(r rune) bool { return strings.ContainsRune("[](){},\"' \t\r\n", r) }) {

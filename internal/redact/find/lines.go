@@ -16,9 +16,9 @@ func (sc *scanner) lines() {
 		line := strings.TrimRight(s[at:end], " \t\r")
 		switch {
 		case strings.HasPrefix(line, "Private-Lines:"):
-			stop := min(lex.IndexFrom(s, end, "\nPrivate-MAC"), lex.IndexFrom(s, end, "\nPrivate-Hash"))
-			sc.add(min(end+1, len(s)), max(stop, min(end+1, len(s))), "putty")
-			end = max(stop, end)
+			stop := lex.IndexFrom(s, end, "\nPrivate-") // its MAC
+			sc.add(min(end+1, stop), stop, "putty")
+			end = stop
 		case strings.HasPrefix(line, "snmp-server community "):
 			start := at + len("snmp-server community ")
 			_, stop := nextWord(s[:end], start)

@@ -47,7 +47,10 @@ func (sc *scanner) element(i, end int) int {
 // input takes out the value of a password field of HTML.
 func (sc *scanner) input(i, end int) int {
 	s := sc.s
-	tag, _, _ := strings.Cut(s[end:min(len(s), end+1024)], ">")
+	tag := s[end:min(len(s), end+1024)]
+	if n := strings.IndexAny(tag, "<>"); n >= 0 {
+		tag = tag[:n]
+	}
 	lower := strings.ToLower(tag)
 	if !strings.Contains(strings.NewReplacer(`"`, "", "'", "", " ", "").Replace(lower), "type=password") {
 		return 0
