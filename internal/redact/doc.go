@@ -18,8 +18,14 @@
 // Within any text, only the secret part is replaced: private keys in PEM,
 // tokens with a known prefix, JWTs, passwords in URLs and connection strings,
 // "name: value" and "name=value" in any usual notation (environment files,
-// YAML, JSON, JSON escaped within JSON, XML, query strings, headers), flags of
-// command lines, and literals in SQL, whether or not it parses.
+// YAML, JSON, JSON escaped within JSON, XML, query strings, headers), command
+// lines, manifests of Secrets, literals in SQL, whether or not it parses, rows
+// that follow COPY, and texts in base64 that hold any of these.
+//
+// What no name, form or place tells stays: the values of an INSERT without
+// columns, a word of a sentence that looks like any other. Sixteen digits stay,
+// too, unless their name says that they are a card's: more of them are ids. A
+// policy names what else must go.
 //
 // Prefixes of tokens are those of the gitleaks rules (MIT) and of the issuers'
 // documents. The rules themselves are not used: they are some two hundred

@@ -125,13 +125,17 @@ func (l *Line) positional(word string, bare Part) (Part, bool) {
 			return r.takes.of(word, bare)
 		}
 	}
+	if !l.program.echoes && Known(text) { // sudo mysql, docker exec db mysql
+		*l = Line{}
+		l.start(text)
+	}
 	return Part{}, false
 }
 
-// base returns the name of a program without its path.
+// base returns the name of a program without its path, in lower case.
 func base(word string) string {
 	word = word[strings.LastIndexByte(word, '\\')+1:]
-	return strings.TrimSuffix(path.Base(word), ".exe")
+	return strings.TrimSuffix(strings.ToLower(path.Base(word)), ".exe")
 }
 
 // unquoted returns what stands within a word's quotes.

@@ -31,7 +31,7 @@ func (t takes) of(word string, within Part) (Part, bool) {
 	part := inner(word, within)
 	if sep := separators[t]; sep != "" {
 		n := strings.Index(word[part.Start:part.End], sep)
-		if n < 0 || t == afterPass && n > 0 {
+		if n < 0 || t == afterPass && n > 0 || t == afterSlash && n == 0 {
 			return Part{}, false
 		}
 		part.Start += n + len(sep)
@@ -107,7 +107,7 @@ var programs = table(
 	row(`snmpget snmpwalk snmpset snmpbulkwalk snmptrap`, rule{flags: flags(`-c -A -X`, whole)}),
 	row(`sqlplus rman`, rule{at: 1, takes: afterSlash}),
 	row(`docker podman nerdctl buildah skopeo helm oras crane az`, rule{within: "login", flags: flags(`-p`, whole)}),
-	row(`kubectl`, rule{within: "secret", flags: flags(`--from-literal`, afterEquals)}),
+	row(`kubectl`, rule{within: "secret", flags: both(flags(`--from-literal`, afterEquals), flags(`-p --patch`, whole))}),
 	row(`oc`, rule{within: "secret", flags: flags(`--from-literal`, afterEquals)}, rule{within: "login", flags: flags(`-p`, whole)}),
 	row(`gh glab`, rule{within: "secret", flags: flags(`-b --body -v --value`, whole)}),
 	row(`fly flyctl`, rule{within: "secrets", at: every, takes: afterEquals}),
@@ -122,7 +122,7 @@ var programs = table(
 	row(`security`, rule{within: "add-generic-password", flags: flags(`-w`, whole)}),
 	row(`openssl`, rule{flags: both(flags(`-pass -passin -passout`, afterPass), flags(`-k -K -hmac`, whole)), words: true}),
 	row(`keytool jarsigner apksigner`, rule{flags: flags(`-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass`, whole), words: true}),
-	row(`ConvertTo-SecureString`, rule{at: 1, takes: whole, words: true}),
+	row(`convertto-securestring`, rule{at: 1, takes: whole, words: true}),
 	namedRow(`echo printf`, program{echoes: true}),
 	namedRow(`chpasswd`, program{input: afterColon}),
 	namedRow(`sudo passwd smbpasswd gpg`, program{}),

@@ -14,7 +14,7 @@ func (sc *scanner) separator(i, end int) (value int, ok bool) {
 	s, p := sc.s, sc.closed(i, end)
 	blank := p
 	p = lex.SkipBlank(s, p)
-	if p == len(s) || s[p] < 0x80 && strings.IndexByte("=:!<|?+-%&", s[p]) < 0 {
+	if p == len(s) || s[p] < 0x80 && strings.IndexByte(`=:!<|?+-%&\\`, s[p]) < 0 {
 		return 0, false
 	}
 	rest := s[p:]
@@ -39,7 +39,8 @@ var separators = []struct {
 	{"===", false}, {"!==", false}, {"==", false}, {"=>", false}, {":=", false}, {"!=", false}, {"<>", false}, {"||=", false},
 	{"?=", false}, {"+=", false}, {"->", true}, {"=", false}, {":", false},
 	{"：", false}, {"＝", false}, {"→", false}, {"%3D", false}, {"%3d", false}, {"%3A", false}, {"%3a", false},
-	{"%22%3A", false}, {"%22%3a", false}, {"&quot;:", false}, {"&#34;:", false},
+	{"&#61;", false}, {"&#x3d;", false}, {"&#x3D;", false}, {"&equals;", false}, {`\u003d`, false}, {`\u003D`, false}, {`\x3d`, false},
+	{`\x3D`, false}, {"%253D", false}, {"%253d", false}, {"%5D=", false}, {"%5d=", false}, {"%5D%3D", false}, {"%22%3A", false}, {"%22%3a", false}, {"&quot;:", false}, {"&#34;:", false},
 }
 
 // closed returns where the quotes and brackets that were opened before i are
@@ -179,11 +180,11 @@ func (sc *scanner) below(i, v, p int, k names.Kind) int {
 // bracketed takes out a list, an object of JSON or a tuple.
 func (sc *scanner) bracketed(p int, k names.Kind, quotedName bool) (next int, ok bool) {
 	s := sc.s
-	if strings.HasPrefix(s[p:], lex.Mark) || s[p] == '{' && !quotedName || s[p] == '(' && (p+1 == len(s) || !lex.IsQuote(s[p+1])) {
-		return 0, false
-	}
 	if k == names.Weak && s[p] == '{' {
 		return 0, true // its members have names of their own
+	}
+	if strings.HasPrefix(s[p:], lex.Mark) || s[p] == '{' && !quotedName && !isFlowMap(s[p:]) || s[p] == '(' && (p+1 == len(s) || !lex.IsQuote(s[p+1])) {
+		return 0, false
 	}
 	stop := lex.Balanced(s, p)
 	if k == names.Count && isTame(s[p:stop]) {
@@ -191,6 +192,14 @@ func (sc *scanner) bracketed(p int, k names.Kind, quotedName bool) (next int, ok
 	}
 	sc.add(p, stop, "pair")
 	return stop, true
+}
+
+// isFlowMap reports whether a text begins with an object of YAML on one line:
+// { prod: x }.
+func isFlowMap(s string) bool {
+	line := s[:min(lex.LineEnd(s, 0), maxHarmless)]
+	colon, shut := strings.Index(line, ": "), strings.IndexByte(line, '}')
+	return colon > 1 && shut > colon && line[1] != '{' && line[1] != '%'
 }
 
 // typed takes out the value of a declaration that names a type first.

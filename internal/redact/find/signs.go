@@ -29,8 +29,9 @@ const shortProgram = 5
 func programPatterns() []string {
 	all := cmdline.Names()
 	for i, name := range all {
-		if all[i] = strings.ToLower(name); len(name) < shortProgram {
+		if len(name) < shortProgram {
 			all[i] += " "
+			all = append(all, name+".exe")
 		}
 	}
 	return all

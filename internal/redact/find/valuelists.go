@@ -10,7 +10,7 @@ var (
 	quietWords = names.Set(`missing required invalid expired null none nil undefined true false yes no on off empty unset set ok str int bool
 		number boolean object any bytes optional redacted hidden masked changed created deleted updated rotated valid denied failed
 		enabled disabled present absent found unknown error warning granted revoked default n/a not is must string text accepted rejected
-		unauthorized forbidden unchanged provided supported await new async function lambda yield this self func return range ~`)
+		unauthorized forbidden unchanged provided supported await new async function lambda yield this self func return range case when then else end`)
 
 	// diagnoses begin sentences about a secret.
 	diagnoses = names.Set(`must is was are should missing required invalid not cannot expired has have may can will no unexpected unknown expected

@@ -45,7 +45,7 @@ var (
 
 	// joined are names that nobody can have meant otherwise, however cased.
 	joined = Set(`password passwd passphrase apikey secret token secretkey privatekey accesskey accesstoken authtoken clientsecret
-		authorization refreshtoken credential credentials`)
+		authorization refreshtoken credential credentials stringdata`)
 
 	// metadata are words after the name of a secret that make it something
 	// told about the secret: its policy, its age, where it is.

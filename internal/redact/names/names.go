@@ -29,7 +29,7 @@ func Tell(s string) bool { return signs.In(s) }
 func Patterns() []string {
 	return strings.Fields(`pass pwd secret token key auth bearer cookie cred jwt otp pin dsn mnemonic cvv cvc sess psk
 		kennwort senha contrase parola haslo heslo wachtwoord losenord salasana jelszo sifre clave pw conn phrase code sig hmac
-		assertion verifier sas ticket answer number masterauth`)
+		assertion verifier sas ticket answer number masterauth stringdata`)
 }
 
 // KindOf says what a name says. It allocates nothing for ordinary names. A

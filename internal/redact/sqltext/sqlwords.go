@@ -161,7 +161,7 @@ var (
 	// through are words that may stand between a name and its literal.
 	through = names.Set(`in like ilike any all some array not between similar to by with distinct collate row constant default escape null
 		text varchar char character varying nvarchar nchar string bytea cast binary hashed unencrypted encrypted
-		as is using value old_password`)
+		as is using value old_password case when then else true false`)
 
 	// functions are those with secret arguments, and which: bit n for the nth.
 	functions = map[string]uint8{
@@ -169,7 +169,8 @@ var (
 		"pgp_pub_decrypt": 6, "pgp_pub_decrypt_bytea": 6, "encrypt": 3, "decrypt": 2, "encrypt_iv": 3, "decrypt_iv": 2, "hmac": 2,
 		"aes_encrypt": 3, "aes_decrypt": 2, "des_encrypt": 3, "des_decrypt": 2, "encryptbypassphrase": 3, "decryptbypassphrase": 1,
 		"password": 1, "old_password": 1, "create_secret": 1, "create_aws_credentials": 7, "sign": 2, "verify": 3,
-		"encode_jwt": 6, "pwdencrypt": 1, "pwdcompare": 1,
+		"encode_jwt": 6, "set_password": 3, "change_password": 7, "reset_password": 3, "update_password": 7, "verify_password": 3,
+		"check_password": 3, "validate_password": 3, "hash_password": 1, "pwdencrypt": 1, "pwdcompare": 1,
 	}
 
 	// builders are functions whose arguments are names and values in turn.
