@@ -27,19 +27,7 @@ func (w *walker) beside(obj map[string]any) beside {
 	for name, v := range obj {
 		switch v := v.(type) {
 		case string:
-			if names.IsNameField(strings.ToLower(name)) && len(v) <= 128 && w.r.names.KindOf(v) != names.Plain {
-				b.values = true
-			}
-			b.secrets = b.secrets || name == "kind" && v == "Secret"
-			b.key = b.key || name == "kty"
-			if programFields[name] && len(v) <= 64 && cmdline.Known(v) {
-				b.program = v
-			}
-			b.values = b.values || placeFields[strings.ToLower(name)] && len(v) <= 256 && isPlaceOfSecret(&w.r.names, v)
-			b.aws = b.aws || len(v) >= 20 && len(v) < 64 && isAWSKey(v)
-			if b.width == 0 && w.r.told(v) && sqltext.HasVerb(v) {
-				b.columns, b.width = sqltext.Parameters(&w.r.names, v)
-			}
+			b.text(w, name, v)
 		case []any:
 			if columnLists[names.Compact(name)] {
 				b.columns, b.width = w.names(v)
@@ -47,6 +35,23 @@ func (w *walker) beside(obj map[string]any) beside {
 		}
 	}
 	return b
+}
+
+// text notes what one member that is a text says of the others.
+func (b *beside) text(w *walker, name, v string) {
+	if names.IsNameField(strings.ToLower(name)) && len(v) <= 128 && w.r.names.KindOf(v) != names.Plain {
+		b.values = true
+	}
+	b.secrets = b.secrets || name == "kind" && v == "Secret"
+	b.key = b.key || name == "kty"
+	if programFields[name] && len(v) <= 64 && cmdline.Known(v) {
+		b.program = v
+	}
+	b.values = b.values || placeFields[strings.ToLower(name)] && len(v) <= 256 && isPlaceOfSecret(&w.r.names, v)
+	b.aws = b.aws || len(v) >= 20 && len(v) < 64 && isAWSKey(v)
+	if b.width == 0 && w.r.told(v) && sqltext.HasVerb(v) {
+		b.columns, b.width = sqltext.Parameters(&w.r.names, v)
+	}
 }
 
 // isPlaceOfSecret reports whether a value goes where a secret belongs:

@@ -99,7 +99,7 @@ var programs = table(
 	row(`mysqladmin`, rule{attached: flags(`-p`, whole)}, rule{within: "password", at: 1, takes: whole}),
 	row(`sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat cqlsh beeline rdesktop useradd usermod ncftp evil-winrm`,
 		rule{flags: flags(`-p`, whole)}),
-	row(`mosquitto_pub mosquitto_sub mosquitto_rr ipmitool sqlcmd osql bcp zip unzip`, rule{flags: flags(`-P`, whole)}),
+	row(`mosquitto_pub mosquitto_sub mosquitto_rr ipmitool sqlcmd osql bcp zip unzip`, rule{flags: flags(`-P`, whole)}), //nolint:misspell // a program's name
 	row(`redis-cli valkey-cli keydb-cli`, rule{flags: flags(`-a --pass AUTH auth requirepass masterauth`, whole)}),
 	row(`ldapsearch ldapmodify ldapadd ldapdelete ldappasswd ldapwhoami ldapcompare ldapmodrdn`, rule{flags: flags(`-w`, whole)}),
 	row(`smbclient rpcclient smbget`, rule{flags: flags(`-U --user`, afterSign)}),

@@ -34,7 +34,7 @@ func (sc *scanner) bareEnd(i, v, p int) int {
 		switch c := s[e]; {
 		case c == '\\' && !endsAtEscape(s, e):
 			e++
-		case form.header && c == '"' && e > p && s[e-1] == '=': // a parameter in quotes
+		case form.header && opensParameter(s, p, e):
 			e = max(e, min(lex.IndexFrom(s, e+1, `"`), lex.LineEnd(s, e)-1))
 		case strings.IndexByte("{([", c) >= 0 || c == '<' && e == p:
 			open++
@@ -46,6 +46,10 @@ func (sc *scanner) bareEnd(i, v, p int) int {
 	}
 	return len(s)
 }
+
+// opensParameter reports whether a quote at e opens a parameter of the header
+// whose value begins at p: realm="….
+func opensParameter(s string, p, e int) bool { return s[e] == '"' && e > p && s[e-1] == '=' }
 
 // endsAt reports whether the value that begins at p ends before e.
 func (f bareForm) endsAt(s string, e, p int) bool {

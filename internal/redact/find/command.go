@@ -95,11 +95,9 @@ func (sc *scanner) addPart(at int, part cmdline.Part) {
 func wordEnd(s string, p int) int {
 	for p < len(s) {
 		switch c := s[p]; {
-		case c == '\n' || c == '\r' || c == '|' || c == ';' || c == '&' || c == ')' || c == '`' || lex.IsBlank(c):
+		case strings.IndexByte("\n\r|;&)` \t", c) >= 0 || hasEither(s, p, `\n`, `\r`):
 			return p
-		case c == '\\' && p+1 < len(s) && (s[p+1] == 'n' || s[p+1] == 'r'):
-			return p
-		case c == '$' && p+1 < len(s) && (s[p+1] == '(' || s[p+1] == '{'):
+		case hasEither(s, p, "$(", "${"):
 			p = lex.Balanced(s, p+1)
 		case c == '"' || c == '\'' || c == '\\' && p+1 < len(s) && lex.IsQuote(s[p+1]):
 			_, _, after, ok := lex.Literal(s, p)
@@ -114,4 +112,9 @@ func wordEnd(s string, p int) int {
 		}
 	}
 	return p
+}
+
+// hasEither reports whether one of two texts stands at p.
+func hasEither(s string, p int, a, b string) bool {
+	return strings.HasPrefix(s[p:], a) || strings.HasPrefix(s[p:], b)
 }

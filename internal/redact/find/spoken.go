@@ -160,8 +160,8 @@ func (sc *scanner) sentence(i, end, p int, k names.Kind, password bool) int {
 	}
 	sure := k == names.Secret && hasLogin(s, i)
 	start, stop := nextWord(s, p)
-	if k == names.Secret && stop == start+1 && lex.IsDigit(s[start]) && stop < len(s) && s[stop] == ' ' { // secret 5 …, of a router
-		if start, stop = nextWord(s, stop); IsRandom(s[start:stop], 6) {
+	if isTypeOfRouter(s, start, stop) {
+		if start, stop = nextWord(s, stop); k == names.Secret && IsRandom(s[start:stop], 6) {
 			return sc.take(i, start, stop, stop, k)
 		}
 	}
@@ -179,6 +179,12 @@ func (sc *scanner) sentence(i, end, p int, k names.Kind, password bool) int {
 		return sc.take(i, start, stop, stop, k)
 	}
 	return 0
+}
+
+// isTypeOfRouter reports whether a word is the digit by which a router says how
+// it has written a secret: secret 5 ….
+func isTypeOfRouter(s string, start, stop int) bool {
+	return stop == start+1 && lex.IsDigit(s[start]) && stop < len(s) && s[stop] == ' '
 }
 
 // hasLogin reports whether "login name" stands before i: a .netrc.

@@ -6,6 +6,9 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
 )
 
+// rowsFollow reports whether rows with secrets follow the statement.
+func (q *sqlScanner) rowsFollow() bool { return q.copied && q.stdin && q.columns != (lex.Columns{}) }
+
 // rows takes out the columns of the rows that follow COPY … FROM STDIN, which
 // begin at i. It returns where they end.
 func (q *sqlScanner) rows(s string, i, base int) int {

@@ -118,7 +118,7 @@ func (q *sqlScanner) scan(s string, base, depth int) {
 			i = q.literal(s, i, base, depth)
 		case lex.Word.Has(c) || c == '"' || c == '`' || c == '@' || c >= utf8.RuneSelf:
 			i = q.word(s, i, base)
-		case c == ';' && q.copied && q.stdin && q.columns != (lex.Columns{}):
+		case c == ';' && q.rowsFollow():
 			i = q.rows(s, i+1, base)
 			q.sign(c)
 		default:

@@ -50,17 +50,8 @@ func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
 		return
 	}
 	q.last = lex.Span{}
+	q.note(lower)
 	switch lower {
-	case "copy":
-		q.copied = true
-	case "stdin":
-		q.stdin = true
-		return
-	case "csv":
-		q.comma = ','
-		return
-	case "execute":
-		q.execute = true
 	case "values":
 		q.values, q.secret = true, false
 		return
@@ -94,6 +85,20 @@ func (q *sqlScanner) judge(s string, end int, lower, name, before string) {
 		return
 	}
 	q.identifier(s, end, lower, name, last)
+}
+
+// note keeps what a word says of the rows or values that follow.
+func (q *sqlScanner) note(lower string) {
+	switch lower {
+	case "copy":
+		q.copied = true
+	case "stdin":
+		q.stdin = true
+	case "csv":
+		q.comma = ','
+	case "execute":
+		q.execute = true
+	}
 }
 
 // identifier says what the name of a column, a function or the like means.
