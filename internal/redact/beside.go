@@ -9,6 +9,7 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
 	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 	"github.com/hookpolicy/hookpolicy/internal/redact/sqltext"
+	"github.com/hookpolicy/hookpolicy/internal/redact/token"
 )
 
 // beside is what the members of an object say of each other.
@@ -67,7 +68,7 @@ func isPlaceOfSecret(d *names.Dictionary, place string) bool {
 }
 
 func isAWSKey(s string) bool {
-	end, how := find.TokenAt(s, 0)
+	end, how := token.At(s, 0)
 	return end == len(s) && how == "aws"
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/redact/lex"
 	"github.com/hookpolicy/hookpolicy/internal/redact/names"
 	"github.com/hookpolicy/hookpolicy/internal/redact/sqltext"
+	"github.com/hookpolicy/hookpolicy/internal/redact/token"
 )
 
 // A scanner reads a text once, from the left, and collects what is secret. It
@@ -153,14 +154,14 @@ func (sc *scanner) shape(i, end int) int {
 			}
 		}
 		if k >= sc.jwtFrom {
-			stop, searched := jwtAt(sc.s, k)
+			stop, searched := token.JWTAt(sc.s, k)
 			sc.jwtFrom = searched
 			if stop > 0 {
 				sc.add(k, stop, "jwt")
 				return stop
 			}
 		}
-		if stop, how := shapeAt(sc.s, k); stop > 0 {
+		if stop, how := token.ShapeAt(sc.s, k); stop > 0 {
 			sc.add(k, stop, how)
 			return stop
 		}

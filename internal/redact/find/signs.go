@@ -5,6 +5,7 @@ import (
 
 	"github.com/hookpolicy/hookpolicy/internal/redact/cmdline"
 	"github.com/hookpolicy/hookpolicy/internal/redact/names"
+	"github.com/hookpolicy/hookpolicy/internal/redact/token"
 	"github.com/hookpolicy/hookpolicy/internal/redact/trigger"
 )
 
@@ -41,13 +42,7 @@ func signPatterns() []string {
 	patterns := append(names.Patterns(), strings.Fields(`basic crypt identified :// begin eyj ewog @tcp( @unix( @( @// -u verify( kty private-lines :5432: :*: sudo type=pass community :aa thin: %70 \u00 &# dblink
 		sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf`)...)
 	patterns = append(patterns, programPatterns()...)
-	for _, forms := range tokenForms {
-		for _, f := range forms {
-			if len(f.prefix) > 2 { // "SK" is in too many words: it stands above with a digit
-				patterns = append(patterns, strings.ToLower(f.prefix))
-			}
-		}
-	}
+	patterns = append(patterns, token.Prefixes()...)                      // "SK" stands above with a digit
 	for digits := range strings.FieldsSeq("mt mj mz nd nt nj nz od ot") { // Discord: base64 of digits
 		for _, c := range "aeimquycgk" {
 			for _, d := range "wxyz012345" {
