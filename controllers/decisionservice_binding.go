@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hookpolicy/hookpolicy/internal/contract"
 	"github.com/hookpolicy/hookpolicy/internal/render"
@@ -43,7 +42,7 @@ func (r *DecisionServiceReconciler) shareKey(ctx context.Context, s *serviceScop
 	}
 	key := make([]byte, bindingKeyBytes)
 	rand.Read(key) // never fails
-	err := r.Client.Create(ctx, render.BindingSecret(s.service, key), client.FieldOwner(FieldOwner))
+	err := r.Client.Create(ctx, render.BindingSecret(s.service, key), FieldOwner)
 	if err != nil {
 		// One that was made meanwhile is looked at in the next run.
 		return fmt.Errorf("create the Secret of the binding key: %w", err)

@@ -8,7 +8,6 @@
 package card
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -83,9 +82,6 @@ func (c *Card) Agreed() string {
 	return fmt.Sprintf("%d of %d", n, c.MinimumApprovers)
 }
 
-// maxName bounds the names that a card shows, in characters.
-const maxName = 250
-
 // A fact is one line of a card.
 type fact struct{ name, value string }
 
@@ -129,16 +125,18 @@ func (c *Card) standing(now time.Time) string {
 }
 
 func (c *Card) voters() string {
-	text := c.Agreed()
+	if len(c.Votes) == 0 {
+		return c.Agreed()
+	}
+	words := make([]string, len(c.Votes))
 	for i, v := range c.Votes {
-		word := "no"
+		words[i] = v.User + " no"
 		if v.Approve {
-			word = "yes"
+			words[i] = v.User + " yes"
 		}
-		text += cmp.Or(map[bool]string{true: ": "}[i == 0], ", ") + v.User + " " + word
 		if v.Reason != "" {
-			text += " (" + v.Reason + ")"
+			words[i] += " (" + v.Reason + ")"
 		}
 	}
-	return text
+	return c.Agreed() + ": " + strings.Join(words, ", ")
 }

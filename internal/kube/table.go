@@ -17,8 +17,8 @@ const maxRejected = 100
 
 // A table holds every policy that is known, and makes sets of them.
 type table struct {
-	compiler   *compiler
-	onTaken func(k kind, e *entry)
+	compiler *compiler
+	onTaken  func(k kind, e *entry)
 	// changed has an element when the table differs from its last snapshot.
 	changed chan struct{}
 

@@ -30,7 +30,8 @@ const (
 // A platform is an installed release with its processes.
 type platform struct {
 	s          *kubetest.Server
-	kubeconfig string // the administrator's
+	kubeconfig string         // the administrator's
+	gate       *kubetest.Gate // between the API server and what is installed
 	manager    *process
 	replicas   []*replica
 }
@@ -49,7 +50,7 @@ func install(t *testing.T, values string) *platform {
 	t.Helper()
 	kubetest.DependsOn(t, filepath.Join(root, "charts"))
 	s := kube.Server(t)
-	p := &platform{s: s, kubeconfig: s.Kubeconfig(t, s.Config())}
+	p := &platform{s: s, kubeconfig: s.Kubeconfig(t, s.Config()), gate: s.Gate(t)}
 	s.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platformNamespace}})
 	p.helm(t, values, "install", "hookpolicy", filepath.Join(root, "charts", "hookpolicy"), "-n", platformNamespace, "-f", "-")
 	p.startManager(t)
@@ -90,7 +91,7 @@ func (p *platform) startManager(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: platformNamespace, Name: "hookpolicy-manager-0"}, Spec: d.Spec.Template.Spec}
 	args, env := commandLine(pod)
 	token := p.s.Token(t, kubetest.TokenFor{Namespace: platformNamespace, ServiceAccount: pod.Spec.ServiceAccountName})
-	env = append(env, "KUBECONFIG="+p.s.Kubeconfig(t, p.s.Bearer(token)))
+	env = append(env, "KUBECONFIG="+p.s.Kubeconfig(t, p.gate.Config(p.s.Bearer(token))))
 	p.manager = start(t, "manager", env, append(args, "--metrics-address=0", "--health-address="+freeAddress(t))...)
 }
 
@@ -143,7 +144,7 @@ func (p *platform) startReplica(t *testing.T, set *appsv1.StatefulSet, ordinal i
 	args, env := commandLine(pod)
 	r := &replica{podName: pod.Name, address: freeAddress(t), auditDir: filepath.Join(t.TempDir(), "audit"), socket: socketPath(t)}
 	r.process = start(t, "hookpolicy", env, append(args,
-		"--kubeconfig="+p.s.Kubeconfig(t, p.s.Bearer(token)), "--audit-dir="+r.auditDir,
+		"--kubeconfig="+p.s.Kubeconfig(t, p.gate.Config(p.s.Bearer(token))), "--audit-dir="+r.auditDir,
 		"--tls-cert="+filepath.Join(tls, corev1.TLSCertKey), "--tls-key="+filepath.Join(tls, corev1.TLSPrivateKeyKey),
 		"--binding-key-file="+filepath.Join(binding, contract.BindingKey), "--listen="+r.address, "--admin-socket="+r.socket)...)
 	kubetest.Eventually(t, patience, r.podName+" listens", func(ctx context.Context) error {

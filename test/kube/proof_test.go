@@ -55,7 +55,7 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 	neighbour := p.newAgent(t, "customer-b", account, audience)
 
 	t.Run("an applied policy is in force on every replica, and its status says so", func(t *testing.T) {
-		p.programmed(t, tenant, tenant, 1)
+		p.programmed(t, 1)
 		hp, err := p.policy(t.Context(), tenant, tenant)
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 		p.patch(t, tenant, tenant, `{"spec":{"unlistedTools":"Deny"}}`)
 		a.soon(t, searchCall, decisionv1.Deny, "")
 		t.Logf("in force on %d replicas %s after kubectl patch began", len(p.replicas), time.Since(begun).Round(time.Millisecond))
-		p.programmed(t, tenant, tenant, 2)
+		p.programmed(t, 2)
 		for _, r := range p.replicas {
 			if !r.running() {
 				t.Errorf("%s has ended", r.podName)
@@ -143,7 +143,7 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 			}
 		}
 		p.patchJSON(t, tenant, tenant, `[{"op":"remove","path":"/spec/hooks/1/destructiveSQL/data/0/pattern"}]`)
-		p.programmed(t, tenant, tenant, 4)
+		p.programmed(t, 4)
 	})
 
 	t.Run("kubectl apply refuses a wrong policy in words", func(t *testing.T) {
@@ -167,6 +167,24 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 		if c.Reason != v1alpha1.ReasonServiceNotFound {
 			t.Errorf("reason %s: %s", c.Reason, c.Message)
 		}
+	})
+
+	t.Run("decisions go on without the API server, and edits made meanwhile are in force afterwards", func(t *testing.T) {
+		a.soon(t, searchCall, decisionv1.Deny, "") // its token is known now
+		p.gate.Shut()
+		for call, want := range map[*decisionv1.Request]decisionv1.Decision{&searchCall: decisionv1.Deny, &selectCall: decisionv1.Rewrite} {
+			if err := a.gets(t.Context(), *call, want, ""); err != nil {
+				t.Errorf("%s: %v", call.Tool, err)
+			}
+		}
+		if err := a.gets(t.Context(), deletes("while_away"), decisionv1.Deny, "approval.unavailable"); err != nil {
+			t.Errorf("a call that nobody can be asked about: %v", err)
+		}
+		p.patch(t, tenant, tenant, `{"spec":{"unlistedTools":"Allow"}}`)
+		p.gate.Open()
+		a.soon(t, searchCall, decisionv1.Allow, "")
+		p.programmed(t, 5)
+		a.soon(t, deletes("when_back"), decisionv1.AskUser, "")
 	})
 
 	t.Run("the callers of a deleted policy are denied", func(t *testing.T) {
@@ -225,10 +243,11 @@ func (p *platform) kubectlPatch(t *testing.T, namespace, name, kind, patch strin
 	}
 }
 
-// programmed waits until a generation is in force everywhere.
-func (p *platform) programmed(t *testing.T, namespace, name string, generation int64) {
+// programmed waits until a generation of the tenant's policy is in force
+// everywhere.
+func (p *platform) programmed(t *testing.T, generation int64) {
 	t.Helper()
-	c := p.condition(t, namespace, name, v1alpha1.ConditionProgrammed, metav1.ConditionTrue, generation)
+	c := p.condition(t, tenant, tenant, v1alpha1.ConditionProgrammed, metav1.ConditionTrue, generation)
 	want := fmt.Sprintf("Generation %d is in force on %d of %d replicas", generation, len(p.replicas), len(p.replicas))
 	if !strings.Contains(c.Message, want) {
 		t.Errorf("message is %q, want %q", c.Message, want)
