@@ -94,4 +94,4 @@ manifests: generate ## The same: the CustomResourceDefinitions come with it.
 
 .PHONY: docs
 docs: ## Write the generated pages of docs/reference.
-	go test ./cmd/hookpolicy -run '^TestReferencePage$$' -update
+	go test ./cmd/hookpolicy -run '^Test(Reference|Metrics)Page$$' -update

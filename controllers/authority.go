@@ -116,10 +116,14 @@ func (a *Authority) store(ctx context.Context, secret *corev1.Secret, authority 
 
 func (a *Authority) publish(ctx context.Context, bundle []byte, namespaces []string) error {
 	if a.TrustBundles {
-		return apply(ctx, a.Client, certificatesv1ac.ClusterTrustBundle(contract.TrustBundle).
+		err := apply(ctx, a.Client, certificatesv1ac.ClusterTrustBundle(contract.TrustBundle).
 			WithLabels(commonLabels()).
 			WithSpec(certificatesv1ac.ClusterTrustBundleSpec().
 				WithSignerName(contract.TrustBundleSigner).WithTrustBundle(string(bundle))))
+		if err != nil {
+			return err
+		}
+		namespaces = []string{a.Namespace} // for what mounts no bundle: a Prometheus, say
 	}
 	if a.published == nil {
 		a.published = make(map[string]string)

@@ -51,6 +51,8 @@ type fileOrigin struct {
 	first    *plan.Set // until it is in force
 	tokens   *server.TokenFile
 	good     prometheus.Gauge
+	// showDigest makes a metric of what is in force.
+	showDigest func(*plan.Set)
 }
 
 // newFileOrigin reads the policies: without good ones a service does not start.
@@ -71,13 +73,21 @@ func (o *fileOrigin) open(ctx context.Context, e *engine.Engine, metrics prometh
 	o.good = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "hookpolicy_policy_files_good", Help: "1 while the policy files on disk are the ones in force, 0 while they cannot be used.",
 	})
-	metrics.MustRegister(o.good)
+	inForce := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hookpolicy_policy_files_set_info", Help: "1 for the digest of the policies in force.",
+	}, []string{"digest"})
+	o.showDigest = func(set *plan.Set) {
+		inForce.Reset()
+		inForce.WithLabelValues(set.Digest()).Set(1)
+	}
+	metrics.MustRegister(o.good, inForce)
 	o.good.Set(1)
 	set := o.first
 	o.first = nil
 	if err := e.SetPolicies(ctx, set); err != nil {
 		return nil, err
 	}
+	o.showDigest(set)
 	if o.config.tokenFile == "" {
 		caller, err := callerOf(o.config.caller, set)
 		if err == nil && set.Lookup(caller.Namespace, caller.ServiceAccount) == nil {
@@ -103,7 +113,13 @@ func (o *fileOrigin) run(ctx context.Context, e *engine.Engine) {
 	together(ctx,
 		func(ctx context.Context) {
 			o.policies.Watch(ctx, o.log,
-				func(set *plan.Set) error { return e.SetPolicies(ctx, set) },
+				func(set *plan.Set) error {
+					err := e.SetPolicies(ctx, set)
+					if err == nil {
+						o.showDigest(set)
+					}
+					return err
+				},
 				func(good bool) { o.good.Set(map[bool]float64{true: 1}[good]) })
 		},
 		func(ctx context.Context) {

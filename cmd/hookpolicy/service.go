@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
@@ -64,7 +63,8 @@ func newService(ctx context.Context, c config, log *slog.Logger) (_ *service, er
 	if s.origin, err = newOrigin(ctx, c, constructors, log); err != nil {
 		return nil, err
 	}
-	if s.audit, err = store.Open(c.auditDir, store.Options{Replica: c.replica}); err != nil {
+	registry := newRegistry(c.auditDir)
+	if s.audit, err = store.Open(c.auditDir, store.Options{Replica: c.replica, Metrics: registry}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -76,8 +76,6 @@ func newService(ctx context.Context, c config, log *slog.Logger) (_ *service, er
 	if err != nil {
 		return nil, err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.engine, err = engine.New(engine.Options{
 		Constructors: constructors, Recorder: s.audit,
 		Approvals: held.store, BindingKey: held.key, VotesInStore: held.inStore, VotesEnforced: held.enforced,

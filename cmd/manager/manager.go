@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -56,6 +57,9 @@ func run(ctx context.Context, o options, r render.Options, level slog.Level) err
 	}
 	if err := controllers.Setup(ctx, mgr, controllers.Options{Render: r, TrustBundles: bundles}); err != nil {
 		return err
+	}
+	if err := metrics.Registry.Register(controllers.NewCollector(ctx, mgr.GetCache(), version)); err != nil {
+		return fmt.Errorf("register the manager's metrics: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return fmt.Errorf("set up the health checks: %w", err)

@@ -170,12 +170,21 @@ func (e *Engine) Run(ctx context.Context) {
 			case <-ticker.C:
 				e.recordSuppressed(ctx, e.clock(), false)
 				e.repeats.expire(e.clock())
+				e.countHeld(ctx)
 			}
 		}
 	})
 	wg.Go(func() { e.publishResolved(ctx) })
 	e.desk.Run(ctx)
 	wg.Wait()
+}
+
+// countHeld counts the held calls. While they cannot be read, the last count
+// stands.
+func (e *Engine) countHeld(ctx context.Context) {
+	if held, err := e.desk.List(ctx, approval.Pending); err == nil {
+		e.metrics.held.Set(float64(len(held)))
+	}
 }
 
 // Ready returns why no call can be decided now, or nil.
@@ -185,6 +194,19 @@ func (e *Engine) Ready() error {
 	}
 	if err := e.recorder.Ready(); err != nil {
 		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// Warnings are what an operator should look at although calls are decided. They
+// are shown to anyone who asks, so they name no tenant.
+func (e *Engine) Warnings() []string {
+	r, ok := e.recorder.(interface{ CorruptChains() int })
+	if !ok {
+		return nil
+	}
+	if n := r.CorruptChains(); n > 0 {
+		return []string{fmt.Sprintf("audit: corrupt chains: %d; calls of their tenants are denied", n)}
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ type metrics struct {
 	outcomes      *prometheus.CounterVec
 	approvals     *prometheus.CounterVec
 	auditFailures prometheus.Counter
+	appends       prometheus.Histogram
+	held          prometheus.Gauge
 	policies      prometheus.Gauge
 }
 
@@ -39,12 +41,20 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		auditFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hookpolicy_audit_failures_total", Help: "Records that could not be made durable.",
 		}),
+		appends: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "hookpolicy_audit_append_duration_seconds", Help: "Time until a record is durable, or known not to be: the part of a decision that waits for the disk.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 10},
+		}),
+		held: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "hookpolicy_approvals_pending", Help: "Calls that are held until a person decides, counted every ten seconds.",
+		}),
 		policies: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "hookpolicy_policies", Help: "Policies in force, the baseline's included.",
 		}),
 	}
 	if r != nil {
-		r.MustRegister(m.decisions, m.seconds, m.hookFailures, m.refusals, m.outcomes, m.approvals, m.auditFailures, m.policies)
+		r.MustRegister(m.decisions, m.seconds, m.hookFailures, m.refusals, m.outcomes, m.approvals, m.auditFailures,
+			m.appends, m.held, m.policies)
 	}
 	return m
 }

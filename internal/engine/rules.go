@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,6 +39,7 @@ type bound struct {
 	tenant   string // the audit chain that its calls are recorded in
 	policy   string // "namespace/name@generation"
 	segment  *plan.Segment
+	baseline []*plan.Segment
 	wire     *decisionv1.Policy // how answers name it; nobody changes it
 
 	// announced tells whether the audit chain knows the digest already: its
@@ -109,7 +112,7 @@ func (r *rules) boundByTenant() map[string]*bound {
 
 // bind builds a plan's chain, or keeps the old one where it means the same.
 func bind(p *plan.Plan, t *plan.Segment, builder *chain.Builder, old *bound, plain *redact.Redactor) (*bound, error) {
-	b := &bound{tenant: ServiceTenant, segment: t, redactor: plain}
+	b := &bound{tenant: ServiceTenant, segment: t, baseline: p.Baseline, redactor: plain}
 	var keys []string
 	for _, seg := range p.Segments() {
 		keys = append(keys, seg.Audit.RedactKeys...)
@@ -164,13 +167,36 @@ func (e *Engine) announce(ctx context.Context, b *bound) error {
 		return nil
 	}
 	_, err := e.append(ctx, b.tenant, &audit.Record{
-		Kind: audit.KindPolicy, Policy: b.chain.Digest(), PolicyN: b.policy, Reason: "policy.in_force",
+		Kind: audit.KindPolicy, Policy: b.chain.Digest(), PolicyN: b.policy, Reason: "policy.in_force", Extra: b.inForce(),
 	})
 	if err != nil {
 		return fmt.Errorf("record the policy in force: %w", err)
 	}
 	b.announced = true
 	return nil
+}
+
+// maxNamed bounds how many policies of the baseline a record names; the digest
+// is of all.
+const maxNamed = 64
+
+// inForce names what is in force for a tenant, so that its chain shows a policy
+// that was switched off and a baseline that was taken away.
+func (b *bound) inForce() map[string]any {
+	enforcement := func(s *plan.Segment) string { return string(cmp.Or(s.Enforcement, plan.Enforce)) }
+	named := b.baseline[:min(len(b.baseline), maxNamed)]
+	baseline := make([]any, len(named))
+	for i, s := range named {
+		baseline[i] = map[string]any{
+			"policy":      s.Source.Tenant() + "@" + strconv.FormatInt(s.Source.Generation, 10),
+			"enforcement": enforcement(s),
+		}
+	}
+	facts := map[string]any{"baseline": baseline, "baseline_policies": json.Number(strconv.Itoa(len(b.baseline)))}
+	if b.segment != nil {
+		facts["enforcement"] = enforcement(b.segment)
+	}
+	return facts
 }
 
 // digests are those of the chains that are in force.

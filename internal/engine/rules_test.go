@@ -2,11 +2,15 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/approval"
+	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
@@ -88,5 +92,44 @@ func BenchmarkOneEditOfMany(b *testing.B) {
 		if err := e.SetPolicies(b.Context(), plan.NewSet(baseline, tenants)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestSwitchingOffLeavesARecordThatNamesIt is what docs/operations.md promises
+// of an emergency.
+func TestSwitchingOffLeavesARecordThatNamesIt(t *testing.T) {
+	baseline := policySegment("")
+	baseline.Source = plan.Source{Name: "platform", Generation: 7}
+	tenant := policySegment("team")
+	h := start(t, plan.NewSet([]*plan.Segment{baseline}, []*plan.Segment{tenant}))
+	put := func(set *plan.Set) {
+		t.Helper()
+		if err := h.SetPolicies(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+		h.ask(t, do("allow"))
+	}
+	h.ask(t, do("allow"))
+	off := policySegment("team")
+	off.Enforcement, off.Source.Generation = plan.Off, 4
+	put(plan.NewSet([]*plan.Segment{baseline}, []*plan.Segment{off}))
+	put(plan.NewSet(nil, []*plan.Segment{off}))
+
+	var got []string
+	for _, r := range h.log.of(audit.KindPolicy) {
+		b, err := json.Marshal(r.Extra)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r.Tenant+" "+r.PolicyN+" "+string(b))
+	}
+	platform := `"baseline":[{"enforcement":"Enforce","policy":"platform@7"}],"baseline_policies":1`
+	want := []string{
+		`team/p team/p@3 {` + platform + `,"enforcement":"Enforce"}`,
+		`team/p team/p@4 {` + platform + `,"enforcement":"Off"}`,
+		`team/p team/p@4 {"baseline":[],"baseline_policies":0,"enforcement":"Off"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records of policies (-want +got):\n%s", diff)
 	}
 }

@@ -42,7 +42,7 @@ type TokenReviewer struct {
 	client   *Client
 	audience string
 	clock    func() time.Time
-	results  *prometheus.CounterVec
+	metrics  *reviewMetrics
 	slots    *semaphore.Weighted
 	flights  singleflight.Group
 	accepted *answers[chain.Caller]
@@ -54,7 +54,7 @@ var _ server.Authenticator = (*TokenReviewer)(nil)
 // NewTokenReviewer returns an authenticator for tokens with that audience.
 func NewTokenReviewer(c *Client, audience string, metrics prometheus.Registerer) *TokenReviewer {
 	return &TokenReviewer{
-		client: c, audience: audience, clock: time.Now, results: newReviewCounter(metrics), slots: semaphore.NewWeighted(maxReviews),
+		client: c, audience: audience, clock: time.Now, metrics: newReviewMetrics(metrics), slots: semaphore.NewWeighted(maxReviews),
 		accepted: newAnswers[chain.Caller](maxAccepted), refused: newAnswers[*engine.RefusedError](maxRefused),
 	}
 }
@@ -68,11 +68,14 @@ func (t *TokenReviewer) Authenticate(r *http.Request) (chain.Caller, error) {
 	now := t.clock()
 	key := sha256.Sum256([]byte(token))
 	if caller, ok := t.accepted.get(key, now); ok {
+		t.metrics.cacheAccepted.Inc()
 		return caller, nil
 	}
 	if refusal, ok := t.refused.get(key, now); ok {
+		t.metrics.cacheRefused.Inc()
 		return chain.Caller{}, refusal
 	}
+	t.metrics.cacheMiss.Inc()
 	if len(token) > maxTokenBytes {
 		return chain.Caller{}, refuse(messageNoAccount)
 	}
@@ -107,19 +110,21 @@ func (t *TokenReviewer) shared(ctx context.Context, key [sha256.Size]byte, token
 
 // review asks the API server, and keeps its answer.
 func (t *TokenReviewer) review(ctx context.Context, key [sha256.Size]byte, token string, c claims) (chain.Caller, error) {
+	start := time.Now()
 	status, err := t.ask(ctx, token)
+	t.metrics.seconds.Observe(time.Since(start).Seconds())
 	now := t.clock()
 	if err != nil {
-		t.results.WithLabelValues(reviewUnavailable).Inc()
+		t.metrics.results.WithLabelValues(reviewUnavailable).Inc()
 		return chain.Caller{}, fmt.Errorf("review a token: %w", err)
 	}
 	caller, err := t.judge(status)
 	if refusal, ok := errors.AsType[*engine.RefusedError](err); ok {
-		t.results.WithLabelValues(reviewRefused).Inc()
+		t.metrics.results.WithLabelValues(reviewRefused).Inc()
 		t.refused.put(key, refusal, now, now.Add(refusedFor))
 		return chain.Caller{}, refusal
 	}
-	t.results.WithLabelValues(reviewAccepted).Inc()
+	t.metrics.results.WithLabelValues(reviewAccepted).Inc()
 	until := now.Add(acceptedFor)
 	if !c.ends.IsZero() && c.ends.Before(until) {
 		until = c.ends

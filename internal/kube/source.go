@@ -62,7 +62,8 @@ type Source struct {
 	feeds   [kinds]*feed
 	table   *table
 	saver   *saver
-	live    atomic.Bool // what is in force is the API server's
+	live    atomic.Bool  // what is in force is the API server's
+	current atomic.Int64 // Unix milliseconds at which it was last known to be so
 
 	applied uint64 // version of the table that is in force
 }
@@ -78,11 +79,11 @@ func NewSource(o SourceOptions) (*Source, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.metrics = newSourceMetrics(o.Metrics, func() float64 {
-		if s.live.Load() && s.connected() {
+		if s.synced() {
 			return 1
 		}
 		return 0
-	})
+	}, s.lastSync)
 	for k, namespace := range [kinds]string{hookPolicies: o.Binding.scope()} {
 		reconnects := s.metrics.reconnects.WithLabelValues(kind(k).String())
 		s.feeds[k] = newFeed(o.Client, kind(k), namespace, s.log, reconnects.Inc)
@@ -119,6 +120,18 @@ func (s *Source) remember() *memory {
 // connected reports whether changes of every kind come in.
 func (s *Source) connected() bool {
 	return !slices.ContainsFunc(s.feeds[:], func(f *feed) bool { return !f.connected.Load() })
+}
+
+// synced reports whether what is in force is the API server's.
+func (s *Source) synced() bool { return s.live.Load() && s.connected() }
+
+// lastSync is the Unix time at which synced last held, as far as anybody has
+// looked: whoever reads the metric looks, and so does every change.
+func (s *Source) lastSync() float64 {
+	if s.synced() {
+		s.current.Store(time.Now().UnixMilli())
+	}
+	return float64(s.current.Load()) / 1000
 }
 
 // Run puts policies in force by calling apply, from one goroutine, until ctx
@@ -192,13 +205,13 @@ func (s *Source) put(ctx context.Context, snap *snapshot, apply func(context.Con
 			return err
 		}
 		s.applied = snap.version
-		s.metrics.lastGood.Set(0)
-		s.count(snap)
-		s.saver.offer(snap.lists)
 		level := slog.LevelDebug
 		if !s.live.Swap(true) {
 			level = slog.LevelInfo
 		}
+		s.metrics.lastGood.Set(0)
+		s.count(snap)
+		s.saver.offer(snap.lists)
 		s.log.LogAttrs(ctx, level, "Policies are in force", slog.Int("policies", snap.inForce.Policies), slog.String("digest", snap.inForce.SetDigest))
 	}
 	if s.options.Report != nil {
@@ -210,6 +223,8 @@ func (s *Source) put(ctx context.Context, snap *snapshot, apply func(context.Con
 func (s *Source) count(snap *snapshot) {
 	s.metrics.inForce.Set(float64(snap.inForce.Policies))
 	s.metrics.rejected.Set(float64(snap.inForce.RejectedPolicies))
+	s.metrics.setDigest(snap.inForce.SetDigest)
+	s.lastSync()
 }
 
 // startFromLastGood puts in force what an earlier process left behind, as long

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 )
 
 // maxPEMBytes bounds a certificate or key file.
@@ -32,6 +33,9 @@ func NewCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, e
 
 // Get returns the pair in use, for tls.Config.GetCertificate.
 func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.pair.Load(), nil }
+
+// NotAfter is when the pair in use expires.
+func (c *Certificate) NotAfter() time.Time { return c.pair.Load().Leaf.NotAfter }
 
 // Watch reloads the files when they change, until ctx ends.
 func (c *Certificate) Watch(ctx context.Context) { watch(ctx, c.log, "certificate", c.Reload) }

@@ -95,6 +95,8 @@ func (f *fakeEngine) Ready() error {
 	return f.unready
 }
 
+func (f *fakeEngine) Warnings() []string { return []string{"audit: 1 corrupt chain"} }
+
 func (f *fakeEngine) refused() []refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()

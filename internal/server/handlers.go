@@ -143,7 +143,8 @@ func parseWait(values []string) (time.Duration, error) {
 // health answers GET /healthz: the process serves.
 func (s *Server) health(x *exchange) error { return probe(x, http.StatusOK, "ok") }
 
-// ready answers GET /readyz: the service can decide.
+// ready answers GET /readyz: the service can decide. With ?verbose it adds what
+// an operator should look at meanwhile.
 func (s *Server) ready(x *exchange) error {
 	if s.isStopping() {
 		return probe(x, http.StatusServiceUnavailable, "stopping")
@@ -151,8 +152,16 @@ func (s *Server) ready(x *exchange) error {
 	if err := s.engine.Ready(); err != nil {
 		return probe(x, http.StatusServiceUnavailable, err.Error())
 	}
-	return probe(x, http.StatusOK, "ok")
+	text := "ok"
+	if w, ok := s.engine.(warner); ok && x.r.URL.Query().Has("verbose") {
+		text = strings.Join(append(w.Warnings(), text), "\n")
+	}
+	return probe(x, http.StatusOK, text)
 }
+
+// A warner is an Engine that can decide and still has something to say. Its
+// words are shown to anyone who asks.
+type warner interface{ Warnings() []string }
 
 func probe(x *exchange, status int, text string) error {
 	x.Header().Set("Content-Type", "text/plain; charset=utf-8")

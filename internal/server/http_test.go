@@ -234,6 +234,11 @@ func TestProbesAndMetrics(t *testing.T) {
 	f.mu.Lock()
 	f.unready = nil
 	f.mu.Unlock()
+	for path, want := range map[string]string{"/readyz": "ok\n", "/readyz?verbose": "audit: 1 corrupt chain\nok\n"} {
+		if resp, doc := srv.do(t, http.MethodGet, path, "", nil); resp.StatusCode != 200 || string(doc) != want {
+			t.Errorf("GET %s = %d %q, want 200 %q", path, resp.StatusCode, doc, want)
+		}
+	}
 	if resp, _ := srv.do(t, http.MethodHead, "/readyz", "", nil); resp.StatusCode != 200 {
 		t.Errorf("readiness %d", resp.StatusCode)
 	}

@@ -37,8 +37,16 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.refused} {
+// expiryOf shows when the serving certificate ends.
+func expiryOf(c *Certificate) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hookpolicy_tls_certificate_expiry_timestamp_seconds",
+		Help: "Unix time at which the serving certificate in use expires.",
+	}, func() float64 { return float64(c.NotAfter().Unix()) })
+}
+
+func (m *metrics) register(r prometheus.Registerer, more ...prometheus.Collector) error {
+	for _, c := range append(more, m.requests, m.duration, m.inFlight, m.refused) {
 		if err := r.Register(c); err != nil {
 			return err
 		}

@@ -108,7 +108,11 @@ func New(c Config) (*Server, error) {
 		s.gatherer = prometheus.NewRegistry()
 	}
 	if c.Registerer != nil {
-		if err := s.metrics.register(c.Registerer); err != nil {
+		var more []prometheus.Collector
+		if c.Certificate != nil {
+			more = append(more, expiryOf(c.Certificate))
+		}
+		if err := s.metrics.register(c.Registerer, more...); err != nil {
 			return nil, fmt.Errorf("register the server's metrics: %w", err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 )
 
@@ -21,7 +23,8 @@ type Options struct {
 	// AppendTimeout is how long Append waits for its record to become durable;
 	// default 10 s. The record may become so later.
 	AppendTimeout time.Duration
-	FS            FS // default: the directory, in the operating system
+	FS            FS                    // default: the directory, in the operating system
+	Metrics       prometheus.Registerer // default: unregistered
 }
 
 // A Log keeps the chains of one directory. It is safe for concurrent use.
@@ -54,6 +57,7 @@ type Log struct {
 
 	requests sync.Pool
 	health   health
+	metrics  *metrics
 }
 
 // Open opens the log in a directory, which it makes if need be. It reads no
@@ -102,6 +106,7 @@ func open(dir string, o Options) (*Log, error) {
 		_ = l.lock.Close() // the error to report is the other one
 		return nil, err
 	}
+	l.metrics = l.newMetrics(o.Metrics)
 	go l.run()
 	go l.write()
 	return l, nil
