@@ -41,12 +41,23 @@ image: build ## Assemble the container image into dist/hookpolicy.tar, without a
 	mkdir -p dist
 	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go run . -o ../../dist/hookpolicy.tar -t $(IMAGE) -entrypoint /hookpolicy ../../bin/hookpolicy:/hookpolicy ../../bin/manager:/manager
 
+.PHONY: sbom
+sbom: image ## Write what the image is made of into dist/hookpolicy.cdx.json (CycloneDX), and check it.
+	parser="$$(go list -m -f '{{.Dir}}' github.com/pganalyze/pg_query_go/v5)" && libc="$$(getconf GNU_LIBC_VERSION)" && cd hack/sbom && export GOFLAGS= CGO_ENABLED=0 && \
+		go run . -o ../../dist/hookpolicy.cdx.json -t $(IMAGE) -image ../../dist/hookpolicy.tar -parser "$$parser" -libc "$$libc" ../../bin/hookpolicy ../../bin/manager && \
+		go run . -check ../../dist/hookpolicy.cdx.json -image ../../dist/hookpolicy.tar ../../bin/hookpolicy ../../bin/manager
+
+.PHONY: reproduce
+reproduce: sbom ## Build image and list again, elsewhere and with an empty cache, and compare the bytes.
+	hack/reproduce.sh $(VERSION) $(IMAGE)
+
 ##@ Check
 
 .PHONY: test
 test: ## Run all tests, with the race detector, on a real Kubernetes API server.
 	$(WITH_KUBE) go test -race ./...
 	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go vet ./...
+	for m in hack/promcheck hack/sbom; do (cd $$m && GOFLAGS= CGO_ENABLED=0 go vet ./... && GOFLAGS= CGO_ENABLED=0 go test ./...) || exit; done
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each (default 10s).
@@ -67,7 +78,7 @@ lint: ## Lint the code.
 .PHONY: verify
 verify: generate docs ## Prove that formatting, modules and generated files are current.
 	go mod tidy -diff
-	for m in hack/kube hack/tools/helm hack/mkimage; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
+	for m in hack/kube hack/tools/helm hack/mkimage hack/promcheck hack/sbom; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
 	go fix -diff ./...
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
 	git diff --exit-code
