@@ -131,7 +131,9 @@ func part(name, version, id, purl string) cdx.Component {
 
 func licence(id string) *cdx.Licenses { return &cdx.Licenses{{License: &cdx.License{ID: id}}} }
 
-func sha256Of(hash string) *[]cdx.Hash { return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hash}} }
+func sha256Of(hash string) *[]cdx.Hash {
+	return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hash}}
+}
 
 func hashOf(path string) (string, error) {
 	doc, err := os.ReadFile(path)
