@@ -22,6 +22,7 @@ import (
 
 	"github.com/hookpolicy/hookpolicy/api/v1alpha1"
 	"github.com/hookpolicy/hookpolicy/internal/certs"
+	"github.com/hookpolicy/hookpolicy/internal/contract"
 )
 
 // Each scenario is run once without a fault. Then it is run again for every
@@ -134,6 +135,8 @@ func normalize(w *world, o client.Object) {
 		if o.Name == "hookpolicy-default-serving" {
 			o.Data["good"] = fmt.Append(nil, servesNow(w))
 		}
+	case *corev1.ConfigMap:
+		o.Data[contract.CAConfigMapKey] = count(o.Data[contract.CAConfigMapKey])
 	case *certificatesv1.ClusterTrustBundle:
 		o.Spec.TrustBundle = count(o.Spec.TrustBundle)
 	case *v1alpha1.DecisionService:
