@@ -20,7 +20,6 @@ import (
 
 	"github.com/hookpolicy/hookpolicy/controllers"
 	"github.com/hookpolicy/hookpolicy/internal/approval"
-	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
 	"github.com/hookpolicy/hookpolicy/internal/kube"
@@ -155,7 +154,7 @@ func serviceMetrics(t *testing.T) []metric {
 	r := newRegistrations()
 	dir := t.TempDir()
 	registerProcess(r, dir)
-	log, err := store.Open(filepath.Join(dir, "audit"), store.Options{Metrics: r})
+	log, err := openAudit(filepath.Join(dir, "audit"), "", r)
 	if err != nil {
 		t.Fatal(err)
 	}

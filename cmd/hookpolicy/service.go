@@ -64,7 +64,7 @@ func newService(ctx context.Context, c config, log *slog.Logger) (_ *service, er
 		return nil, err
 	}
 	registry := newRegistry(c.auditDir)
-	if s.audit, err = store.Open(c.auditDir, store.Options{Replica: c.replica, Metrics: registry}); err != nil {
+	if s.audit, err = openAudit(c.auditDir, c.replica, registry); err != nil {
 		return nil, err
 	}
 	defer func() {

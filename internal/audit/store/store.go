@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 )
 
@@ -23,8 +21,8 @@ type Options struct {
 	// AppendTimeout is how long Append waits for its record to become durable;
 	// default 10 s. The record may become so later.
 	AppendTimeout time.Duration
-	FS            FS                    // default: the directory, in the operating system
-	Metrics       prometheus.Registerer // default: unregistered
+	FS            FS       // default: the directory, in the operating system
+	Observer      Observer // default: nobody
 }
 
 // A Log keeps the chains of one directory. It is safe for concurrent use.
@@ -57,7 +55,7 @@ type Log struct {
 
 	requests sync.Pool
 	health   health
-	metrics  *metrics
+	observer Observer
 }
 
 // Open opens the log in a directory, which it makes if need be. It reads no
@@ -88,6 +86,9 @@ func open(dir string, o Options) (*Log, error) {
 		requests: sync.Pool{New: newRequest},
 		timeout:  cmp.Or(o.AppendTimeout, 10*time.Second),
 	}
+	if l.observer = o.Observer; l.observer == nil {
+		l.observer = nobody{}
+	}
 	if l.clock == nil {
 		l.clock = time.Now
 	}
@@ -106,7 +107,6 @@ func open(dir string, o Options) (*Log, error) {
 		_ = l.lock.Close() // the error to report is the other one
 		return nil, err
 	}
-	l.metrics = l.newMetrics(o.Metrics)
 	go l.run()
 	go l.write()
 	return l, nil

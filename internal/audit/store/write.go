@@ -12,7 +12,7 @@ import (
 func (l *Log) write() {
 	defer close(l.finished)
 	for b := range l.toWrite {
-		l.metrics.batchRecords.Observe(float64(b.records))
+		l.observer.Batch(b.records)
 		for _, p := range b.parts {
 			p.err = l.writePart(p)
 			for _, r := range p.requests {
@@ -54,7 +54,7 @@ func (l *Log) tryPart(p *part) error {
 	}
 	if err := c.file.Datasync(); err != nil {
 		c.poisoned = true
-		l.metrics.poisonedFiles.Inc()
+		l.observer.FileGivenUp()
 		l.abandon(c)
 		return fmt.Errorf("sync %s: %w", c.seg.name, err)
 	}
