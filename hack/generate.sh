@@ -13,7 +13,8 @@ controller_gen applyconfiguration paths=./api/v1alpha1
 controller_gen crd paths=./api/v1alpha1 output:crd:dir=config/crd/bases
 
 # The chart renders them from its own folder, for Helm sees no other.
-rm -rf charts/hookpolicy/files
+# What else is there is the chart's own.
+rm -rf charts/hookpolicy/files/{admission,crds,rbac}
 mkdir -p charts/hookpolicy/files/{admission,crds,rbac}
 cp config/crd/bases/*.yaml charts/hookpolicy/files/crds/
 cp config/rbac/*.yaml charts/hookpolicy/files/rbac/
