@@ -59,6 +59,15 @@ test: ## Run all tests, with the race detector, on a real Kubernetes API server.
 	cd hack/mkimage && GOFLAGS= CGO_ENABLED=0 go vet ./...
 	for m in hack/promcheck hack/sbom; do (cd $$m && GOFLAGS= CGO_ENABLED=0 go vet ./... && GOFLAGS= CGO_ENABLED=0 go test -count=1 ./...) || exit; done # they read files outside their modules
 
+.PHONY: cases
+cases: ## Decide the given cases under test/cases/policy.yaml and print the score of each file.
+	go test ./cmd/hookpolicy -run '^TestScoreboard$$' -count 1 -v
+
+.PHONY: test-postgres
+test-postgres: ## Hold the classes of SQL against a real PostgreSQL server.
+	HOOKPOLICY_POSTGRES="$$(hack/postgres.sh)" && export HOOKPOLICY_POSTGRES && \
+		go test -C test/postgres -count 1 -v . | grep -vE '^(=== |    --- PASS)|; it changes '
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each (default 10s).
 	hack/fuzz.sh $(FUZZTIME)
@@ -78,7 +87,7 @@ lint: ## Lint the code.
 .PHONY: verify
 verify: generate docs ## Prove that formatting, modules and generated files are current.
 	go mod tidy -diff
-	for m in hack/kube hack/tools/helm hack/mkimage hack/promcheck hack/sbom; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
+	for m in hack/kube hack/tools/helm hack/mkimage hack/promcheck hack/sbom test/postgres; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
 	go fix -diff ./...
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
 	git diff --exit-code

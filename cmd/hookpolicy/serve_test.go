@@ -1,25 +1,21 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
+	"github.com/hookpolicy/hookpolicy/test/cases"
 )
 
 const (
@@ -144,35 +140,36 @@ func TestEveryMalformedRequestIsRefusedAndRecorded(t *testing.T) {
 	p := serve(t, filepath.Join(dir, "audit"), write(t, dir, "p.yaml", policyYAML(strict)))
 	var want []string // hashes of the records that must be there
 	n := 0
-	send := func(c map[string]any) {
-		body := bodyOf(t, c["call"].(map[string]any))
-		if body == nil {
-			return // a description: internal/server tests it on the wire
+	var all []cases.Case
+	for _, name := range []string{"requests", "requests-more"} {
+		more, err := cases.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+	}
+	for _, c := range all {
+		body, ok, err := c.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			continue // a description: internal/server tests it on the wire
 		}
 		n++
 		got := p.decide(t, string(body))
-		expected := []any{c["expect"]}
-		if more, ok := c["also_defensible"].([]any); ok {
-			expected = append(expected, more...)
-		}
-		met := false
-		for _, e := range expected {
-			met = met || e == string(got.Decision)
-		}
-		if !met {
-			t.Errorf("%s: %s, expected one of %v", c["id"], got.Decision, expected)
+		if !c.Accepts(string(got.Decision)) {
+			t.Errorf("%s: %s, expected %s", c.ID, got.Decision, c.Expect)
 		}
 		if got.Decision == decisionv1.Deny && got.Reason == nil {
-			t.Errorf("%s: a Deny without a reason", c["id"])
+			t.Errorf("%s: a Deny without a reason", c.ID)
 		}
 		if got.Audit == nil {
-			t.Errorf("%s: not recorded", c["id"])
-			return
+			t.Errorf("%s: not recorded", c.ID)
+			continue
 		}
 		want = append(want, got.Audit.Hash)
 	}
-	eachCase(t, "requests.jsonl", send)
-	eachCase(t, "requests-more.jsonl", send)
 	if err := p.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}
@@ -186,31 +183,6 @@ func TestEveryMalformedRequestIsRefusedAndRecorded(t *testing.T) {
 	if n < 30 {
 		t.Errorf("only %d requests", n)
 	}
-}
-
-// bodyOf returns the bytes that a case sends, nil if it only describes them.
-func bodyOf(t *testing.T, call map[string]any) []byte {
-	t.Helper()
-	if raw, ok := call["raw"].(string); ok {
-		return []byte(raw)
-	}
-	packed, _ := call["raw_b64_gzip"].(string)
-	plain, _ := call["raw_b64"].(string)
-	b, err := base64.StdEncoding.DecodeString(plain + packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if packed == "" {
-		return slices.Clip(b)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err = io.ReadAll(z); err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // load asks from many clients at once until the context ends, and returns the
