@@ -149,8 +149,9 @@ func scorePaths(t *testing.T, s *score, name string) {
 			t.Fatal(err)
 		}
 		ck, err := loadChecker(t, dir, &setup)
-		if err != nil && c.Accepts("Allow") {
-			s.skip("the policy is refused when it is written: roots must be clean; the hook itself is tested in internal/hooks/paths")
+		noRoot := func(root string) bool { return root != filepath.Clean(root) || root == "/" }
+		if err != nil && slices.ContainsFunc(setup.Roots, noRoot) && c.Accepts("Allow") {
+			s.skip("the policy is refused when it is written: roots must be clean, and not all; the hook itself is tested in internal/hooks/paths")
 			continue
 		}
 		if err != nil {
