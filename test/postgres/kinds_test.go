@@ -173,7 +173,7 @@ func TestEveryKindOfStatementThatIsNotClassedReadChangesSomething(t *testing.T) 
 				t.Fatalf("the server refuses it: %v", err)
 			}
 			t.Logf("%s; it changes %s", report.Class, show(changed))
-			if len(changed) == 0 {
+			if len(changed) == 0 || len(changed) == 1 && changed[0] == "next transaction" {
 				t.Errorf("classed %s, but nothing changes", report.Class)
 			}
 		})
