@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -20,18 +19,19 @@ const (
 func (c *compiler) pathAllowlist(at *field.Path, p *v1alpha1.PathAllowlist, out *plan.Hook) {
 	out.Kind = plan.KindPathAllowlist
 	c.declarations(at, &p.Declarations, foundingPaths(), out)
-	if p.WorkingDirectory != "" {
-		c.directory(at.Child("workingDirectory"), p.WorkingDirectory)
+	workingDirectory := p.WorkingDirectory
+	if workingDirectory != "" {
+		workingDirectory = c.directory(at.Child("workingDirectory"), workingDirectory)
 	}
 	if p.Resolve == v1alpha1.ResolveLexical {
 		c.warn(at.Child("resolve"), "with Lexical, symbolic links are not seen: one beneath a root can lead anywhere")
 	}
-	roots := c.roots(at, p)
+	roots := c.roots(at, p.Roots, workingDirectory)
 	resolve := choose(c, at.Child("resolve"), p.Resolve, plan.ResolveService, plan.ResolveAgent, plan.ResolveLexical)
 	if p.Resolve == "" && slices.ContainsFunc(roots, c.isHidden) {
 		resolve = plan.ResolveAgent
 	}
-	out.PathAllowlist = &plan.PathAllowlist{Roots: roots, WorkingDirectory: p.WorkingDirectory, Resolve: resolve}
+	out.PathAllowlist = &plan.PathAllowlist{Roots: roots, WorkingDirectory: workingDirectory, Resolve: resolve}
 }
 
 // isHidden reports whether the deciding service is known not to see a root.
@@ -41,20 +41,20 @@ func (c *compiler) isHidden(root string) bool {
 
 // roots are those of the policy, else the tenant's data directory and the
 // working directory.
-func (c *compiler) roots(at *field.Path, p *v1alpha1.PathAllowlist) []string {
+func (c *compiler) roots(at *field.Path, given []string, workingDirectory string) []string {
 	rootsAt := at.Child("roots")
-	if len(p.Roots) > maxRoots {
-		c.add(field.TooMany(rootsAt, len(p.Roots), maxRoots))
+	if len(given) > maxRoots {
+		c.add(field.TooMany(rootsAt, len(given), maxRoots))
 		return nil
 	}
-	c.unique(rootsAt, p.Roots)
-	for i, root := range p.Roots {
-		c.directory(rootsAt.Index(i), root)
+	c.unique(rootsAt, given)
+	var roots []string
+	for i, root := range given {
+		roots = append(roots, c.directory(rootsAt.Index(i), root))
 	}
-	roots := slices.Clone(p.Roots)
 	if len(roots) == 0 {
-		roots = c.foundingRoots(rootsAt, p.WorkingDirectory)
-	} else if wd := p.WorkingDirectory; wd != "" && !slices.ContainsFunc(roots, func(root string) bool { return beneath(wd, root) }) {
+		roots = c.foundingRoots(rootsAt, workingDirectory)
+	} else if wd := workingDirectory; wd != "" && !slices.ContainsFunc(roots, func(root string) bool { return beneath(wd, root) }) {
 		c.warn(at.Child("workingDirectory"), "lies beneath none of the roots, so most relative paths will be denied")
 	}
 	slices.Sort(roots)
@@ -75,9 +75,10 @@ func (c *compiler) foundingRoots(at *field.Path, workingDirectory string) []stri
 	return roots
 }
 
-// directory reports what cannot be a root: a name that is relative, that other
-// names would stand for too, or that leads to everything.
-func (c *compiler) directory(at *field.Path, dir string) {
+// directory returns a directory's one name: without a slash at its end, doubled
+// slashes, . and .. It reports what cannot be a root: a name that is relative, or
+// one that leads to everything.
+func (c *compiler) directory(at *field.Path, dir string) string {
 	switch {
 	case len(dir) > maxRootBytes:
 		c.add(field.TooLong(at, "", maxRootBytes))
@@ -87,11 +88,13 @@ func (c *compiler) directory(at *field.Path, dir string) {
 		c.add(field.Invalid(at, clip(dir), "must be an absolute path, such as /data/customer-a"))
 	case path.Clean(dir) == "/":
 		c.add(field.Invalid(at, clip(dir), "must not be / itself: that would allow every path"))
-	case path.Clean(dir) != dir:
-		c.add(field.Invalid(at, clip(dir), fmt.Sprintf("must be written without a slash at the end, doubled slashes, . and ..: %s", clip(path.Clean(dir)))))
-	case beneath(dir, "/proc") || beneath(dir, "/sys") || beneath(dir, "/dev"):
+	case beneath(path.Clean(dir), "/proc") || beneath(path.Clean(dir), "/sys") || beneath(path.Clean(dir), "/dev"):
 		c.add(field.Invalid(at, clip(dir), "must not lie beneath /proc, /sys or /dev: paths there lead elsewhere"))
 	}
+	if slices.Contains(strings.Split(dir, "/"), "..") {
+		c.warn(at, "is taken for "+clip(path.Clean(dir))+": write it so")
+	}
+	return path.Clean(dir)
 }
 
 // beneath reports whether a clean path is the root or lies beneath it.
