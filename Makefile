@@ -68,6 +68,10 @@ test-postgres: ## Hold the classes of SQL against a real PostgreSQL server.
 	HOOKPOLICY_POSTGRES="$$(hack/postgres.sh)" && export HOOKPOLICY_POSTGRES && \
 		go test -C test/postgres -count 1 -v . | grep -vE '^(=== |    --- PASS)|; it changes '
 
+.PHONY: e2e
+e2e: ## Install and use it on a real one-node cluster, as root (RUN=TestName, KEEP=1).
+	RUN='$(RUN)' KEEP='$(KEEP)' hack/e2e.sh
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each (default 10s).
 	hack/fuzz.sh $(FUZZTIME)
@@ -87,7 +91,7 @@ lint: ## Lint the code.
 .PHONY: verify
 verify: generate docs ## Prove that formatting, modules and generated files are current.
 	go mod tidy -diff
-	for m in hack/kube hack/tools/helm hack/mkimage hack/promcheck hack/sbom test/postgres; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
+	for m in hack/kube hack/cluster/node hack/cluster/dns hack/tools/helm hack/mkimage hack/promcheck hack/sbom test/postgres; do GOFLAGS= go -C $$m mod tidy -diff || exit; done
 	go fix -diff ./...
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
 	git diff --exit-code

@@ -60,7 +60,7 @@ func (c *Certificate) Reload() (changed bool, err error) {
 	}
 	c.pair.Store(&pair)
 	c.content.set(cert, key)
-	if mode&0o077 != 0 {
+	if mode&0o007 != 0 { // a pod that is not root reads its Secret as the group
 		c.log.Warn("Key can be read by others", "path", c.keyFile, "mode", mode.String())
 	}
 	return true, nil
