@@ -214,11 +214,37 @@ type DestructiveSQL struct {
 	// +kubebuilder:validation:Maximum=32768
 	MaxBytes int32 `json:"maxBytes,omitempty"`
 
-	// unknownFunctions answers text that calls a function that is not the
-	// server's own.
+	// dialect is the database whose SQL is judged.
+	// +optional
+	// +kubebuilder:default=postgres
+	Dialect SQLDialect `json:"dialect,omitempty"`
+
+	// unknownFunctions answers text that calls a function that is neither the
+	// server's own nor listed in functions.
 	// +optional
 	// +kubebuilder:default=Ask
 	UnknownFunctions UnknownFunctions `json:"unknownFunctions,omitempty"`
+
+	// functions say what functions do that are not the server's own, such as
+	// PostGIS's. An exact name counts before a pattern, then the stricter class.
+	// A function that is known to do more than it says here stays what it is.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	Functions []SQLFunction `json:"functions,omitempty"`
+
+	// tables bound the tables that a text may name, to read or to change. Omitted:
+	// any.
+	// +optional
+	Tables *SQLTables `json:"tables,omitempty"`
+
+	// requireWhere lists the statements that are denied without a condition that
+	// chooses rows; one that is always true, such as 1 = 1, is none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	RequireWhere []WhereStatement `json:"requireWhere,omitempty"`
 
 	// overrides change the answer to a class or a kind of statement: they loosen
 	// AskUser to Allow or tighten anything, and never loosen Deny.
@@ -226,6 +252,77 @@ type DestructiveSQL struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Overrides []Override `json:"overrides,omitempty"`
+}
+
+// SQLDialect names a database whose SQL is judged.
+// +kubebuilder:validation:Enum=postgres
+type SQLDialect string
+
+// The dialects.
+const (
+	// SQLDialectPostgres: with PostgreSQL's own grammar, of version 16.
+	SQLDialectPostgres SQLDialect = "postgres"
+)
+
+// WhereStatement is a kind of statement that needs a condition.
+// +kubebuilder:validation:Enum=Update;Delete
+type WhereStatement string
+
+// The statements. A MERGE that updates or deletes counts as both.
+const (
+	WhereStatementUpdate WhereStatement = "Update"
+	WhereStatementDelete WhereStatement = "Delete"
+)
+
+// SQLFunction says what functions of a name do.
+type SQLFunction struct {
+	// name is the name of a function as SQL has it, with its schema or without: in
+	// double quotes it counts letter by letter, else in lower case; a * outside of
+	// quotes stands for any letters, as in st_*. Without a schema it is found in the
+	// search path of tables.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+
+	// class is what calling such a function amounts to.
+	// +required
+	Class StatementClass `json:"class,omitempty"`
+}
+
+// SQLTables bound the tables, views and sequences that a text may name.
+// +kubebuilder:validation:XValidation:rule="has(self.allow) || has(self.deny)",message="tables need allow, deny or both"
+type SQLTables struct {
+	// allow lists the ones that may be named, as SQL writes names, with a schema or
+	// without; a * outside of double quotes stands for any letters, as in sales.*.
+	// Omitted: all that deny does not list.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Allow []string `json:"allow,omitempty"`
+
+	// deny lists the ones that may not be named, and wins over allow.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Deny []string `json:"deny,omitempty"`
+
+	// searchPath lists the schemas in which names without a schema may lie, as the
+	// agent's database role has them. pg_catalog comes before them. A name must be
+	// allowed in each. Omitted: public.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	SearchPath []string `json:"searchPath,omitempty"`
 }
 
 // StatementClass is a class of SQL statements.
@@ -252,7 +349,7 @@ type Override struct {
 }
 
 // Rewrite changes the arguments of a call.
-// +kubebuilder:validation:XValidation:rule="has(self.set) || has(self.remove)",message="rewrite needs set, remove or both"
+// +kubebuilder:validation:XValidation:rule="has(self.set) || has(self.remove) || has(self.sqlLimit)",message="rewrite needs set, remove or sqlLimit"
 type Rewrite struct {
 	// tools are the exact names of the tools whose calls are rewritten.
 	// +required
@@ -272,6 +369,10 @@ type Rewrite struct {
 	// +kubebuilder:validation:MaxProperties=64
 	Set *runtime.RawExtension `json:"set,omitempty"`
 
+	// sqlLimit bounds the rows that queries in an argument give.
+	// +optional
+	SQLLimit *SQLLimit `json:"sqlLimit,omitempty"`
+
 	// remove lists the argument paths that are taken away.
 	// +optional
 	// +listType=set
@@ -280,4 +381,22 @@ type Rewrite struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	Remove []string `json:"remove,omitempty"`
+}
+
+// SQLLimit bounds the rows that SQL queries give, by a LIMIT that is put into
+// them. A text that gives no more as it is stays as it is; one into which no
+// LIMIT can be put without a change of what it does is denied.
+type SQLLimit struct {
+	// path is where the SQL text stands in the arguments: a name, or names with
+	// dots between them; [*] after a name stands for every element of a list.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path,omitempty"`
+
+	// max is how many rows a query may give.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Max int32 `json:"max,omitempty"`
 }

@@ -20,7 +20,7 @@ func newConstructors() (chain.Constructors, error) {
 	}
 	return chain.Constructors{
 		plan.KindPathAllowlist:  paths.New,
-		plan.KindDestructiveSQL: sql.New(classifier),
-		plan.KindRewrite:        rewrite.New,
+		plan.KindDestructiveSQL: sql.New(sql.Classifiers{plan.DialectPostgres: classifier}),
+		plan.KindRewrite:        rewrite.New(classifier),
 	}, nil
 }

@@ -141,7 +141,7 @@ func sqlCall(text string) *chain.Call {
 // constructors are those of the program under test.
 func constructors(c *sqlclass.Classifier) chain.Constructors {
 	return chain.Constructors{
-		plan.KindPathAllowlist: paths.New, plan.KindDestructiveSQL: sql.New(c), plan.KindRewrite: rewrite.New,
+		plan.KindPathAllowlist: paths.New, plan.KindDestructiveSQL: sql.New(sql.Classifiers{plan.DialectPostgres: c}), plan.KindRewrite: rewrite.New(c),
 	}
 }
 

@@ -43,6 +43,7 @@ var rules = map[string]map[string]string{
 	"/internal/policyfile":    {"/internal/hooks": pure, "/internal/chain": pure, "/internal/server": pure, "k8s.io/client-go": noKubernetes},
 	"/internal/chain":         {"k8s.io/": noKubernetes, "/api": "a chain knows plans, not resources", "/internal/hooks": noHooks, "/internal/audit": noAudit},
 	"/internal/hooks/paths":   {"k8s.io/": noKubernetes, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit, "/internal/engine": noHTTP},
+	"/internal/sqlname":       {"k8s.io/": leaf, "/api": leaf, "/internal": leaf},
 	"/internal/hooks/sql":     {"k8s.io/": noKubernetes, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit, "/internal/engine": noHTTP},
 	"/internal/hooks/rewrite": {"k8s.io/": noKubernetes, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit, "/internal/engine": noHTTP},
 	"/internal/approval":      {"k8s.io/": noKubernetes, "/internal/hooks": noHooks, "/internal/server": noHTTP, "net/http": noHTTP, "/internal/audit": noAudit},

@@ -237,10 +237,48 @@ type PathAllowlist struct {
 
 // A DestructiveSQL judges SQL text by what it would do.
 type DestructiveSQL struct {
-	MaxBytes int32 `json:"maxBytes"`
-	// UnknownFunctions answers for a function that no catalogue names.
-	UnknownFunctions Verdict    `json:"unknownFunctions"`
-	Overrides        []Override `json:"overrides,omitempty"`
+	Dialect  SQLDialect `json:"dialect"`
+	MaxBytes int32      `json:"maxBytes"`
+	// UnknownFunctions answers for a function that neither the catalogue nor
+	// Functions names.
+	UnknownFunctions Verdict       `json:"unknownFunctions"`
+	Functions        []SQLFunction `json:"functions,omitempty"` // sorted by name
+	// Tables are the tables that texts may name; nil: any.
+	Tables *SQLTables `json:"tables,omitempty"`
+	// RequireWhere are the statements that need a condition which chooses
+	// rows: Update, Delete; sorted.
+	RequireWhere []string   `json:"requireWhere,omitempty"`
+	Overrides    []Override `json:"overrides,omitempty"`
+}
+
+// A SQLDialect names the database whose SQL is judged.
+type SQLDialect string
+
+// The dialects.
+const DialectPostgres SQLDialect = "postgres"
+
+// A SQLFunction says what functions do that the catalogue does not know. It
+// never makes a function of the catalogue less than it is there.
+type SQLFunction struct {
+	Name  string `json:"name"`  // a pattern in the syntax of package sqlname
+	Class string `json:"class"` // read, write, destructive, admin or forbidden
+}
+
+// The statements of RequireWhere.
+const (
+	WhereUpdate = "Update"
+	WhereDelete = "Delete"
+)
+
+// SQLTables bounds the tables that a text may name. Allow and Deny are patterns
+// in the syntax of package sqlname, sorted. Deny wins; an empty Allow allows
+// what Deny does not name.
+type SQLTables struct {
+	Allow []string `json:"allow,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
+	// SearchPath are the schemas, after the server's own, in which names
+	// without a schema may lie. Their order is kept.
+	SearchPath []string `json:"searchPath"`
 }
 
 // An Override changes the answer to a class or to a kind of statement. It may
@@ -253,8 +291,15 @@ type Override struct {
 
 // A Rewrite changes arguments.
 type Rewrite struct {
-	Set    []Assignment `json:"set,omitempty"`
-	Remove []string     `json:"remove,omitempty"`
+	Set      []Assignment `json:"set,omitempty"`
+	Remove   []string     `json:"remove,omitempty"`
+	SQLLimit *SQLLimit    `json:"sqlLimit,omitempty"`
+}
+
+// A SQLLimit bounds the rows that the SQL at Path gives.
+type SQLLimit struct {
+	Path string `json:"path"`
+	Max  int32  `json:"max"`
 }
 
 // An Assignment sets the argument at Path to Value, a JSON text.

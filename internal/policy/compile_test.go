@@ -54,7 +54,7 @@ func TestAPolicyWithoutHooksHasTheFoundingTwo(t *testing.T) {
 			Name: "destructive-sql", Kind: plan.KindDestructiveSQL, FailurePolicy: plan.FailureDeny, TimeoutMilliseconds: 1000,
 			Tools:          []string{"db_query_sql"},
 			Guards:         foundingSQLGuards(),
-			DestructiveSQL: &plan.DestructiveSQL{MaxBytes: 16384, UnknownFunctions: plan.VerdictAsk},
+			DestructiveSQL: &plan.DestructiveSQL{Dialect: plan.DialectPostgres, MaxBytes: 16384, UnknownFunctions: plan.VerdictAsk},
 		}},
 		Approvals: defaultApprovals(),
 		Audit:     plan.Audit{OnFailure: plan.VerdictDeny},

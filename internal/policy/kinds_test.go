@@ -73,7 +73,7 @@ func TestOverridesReachThePlan(t *testing.T) {
     {statement: UpdateStmt, decision: Allow}, {class: admin, decision: Deny}, {statement: InsertStmt, decision: AskUser},
     {class: forbidden, decision: Deny}, {statement: CopyStmt, decision: Deny}]`)).Hooks[0].DestructiveSQL
 	want := &plan.DestructiveSQL{
-		MaxBytes: 100, UnknownFunctions: plan.VerdictAllow,
+		Dialect: plan.DialectPostgres, MaxBytes: 100, UnknownFunctions: plan.VerdictAllow,
 		Overrides: []plan.Override{
 			{Statement: "UpdateStmt", Decision: plan.VerdictAllow}, {Class: "admin", Decision: plan.VerdictDeny},
 			{Statement: "InsertStmt", Decision: plan.VerdictAsk}, {Class: "forbidden", Decision: plan.VerdictDeny},
@@ -152,7 +152,7 @@ func TestRewritesThatAreRefused(t *testing.T) {
 		"without tools":                 {rewrite("remove: [a]"), at + ".tools", "Required"},
 		"of a pattern of tools":         {rewrite(`tools: ["*"], remove: [a]`), at + ".tools[0]", "wildcards"},
 		"of a tool twice":               {rewrite("tools: [t, t], remove: [a]"), at + ".tools[1]", "Duplicate"},
-		"of nothing":                    {rewrite("tools: [t]"), at, "needs set, remove or both"},
+		"of nothing":                    {rewrite("tools: [t]"), at, "needs set, remove or sqlLimit"},
 		"of an empty set":               {rewrite("tools: [t], set: {}"), at + ".set", "at least one"},
 		"of a path that cannot be read": {rewrite(`tools: [t], set: {"a..b": 1}`), at + ".set[a..b]", "cannot be read"},
 		"that consents":                 {rewrite("tools: [t], set: {confirm_destructive: true}"), at + ".set[confirm_destructive]", "reserved"},

@@ -18,6 +18,7 @@ const (
 	maxRewriteTools = 64
 	maxRewritePaths = 64
 	maxValueBytes   = 4096
+	maxSQLLimit     = 1_000_000 // rows
 )
 
 func (c *compiler) rewrite(at *field.Path, r *v1alpha1.Rewrite, out *plan.Hook) {
@@ -28,8 +29,11 @@ func (c *compiler) rewrite(at *field.Path, r *v1alpha1.Rewrite, out *plan.Hook) 
 		Set:    w.set(at.Child("set"), r.Set),
 		Remove: w.remove(at.Child("remove"), r.Remove),
 	}
-	if r.Set == nil && len(r.Remove) == 0 {
-		c.add(field.Required(at, "a rewrite needs set, remove or both"))
+	if r.SQLLimit != nil {
+		out.Rewrite.SQLLimit = w.sqlLimit(at.Child("sqlLimit"), r.SQLLimit)
+	}
+	if r.Set == nil && len(r.Remove) == 0 && r.SQLLimit == nil {
+		c.add(field.Required(at, "a rewrite needs set, remove or sqlLimit"))
 	}
 	for _, a := range out.Rewrite.Set {
 		out.Sets = append(out.Sets, a.Path)
@@ -72,6 +76,15 @@ func (w *writes) add(at *field.Path, text string) (path string, ok bool) {
 	}
 	w.byPath[path] = at
 	return path, true
+}
+
+// sqlLimit takes a path that nothing else of the rewrite writes.
+func (w *writes) sqlLimit(at *field.Path, l *v1alpha1.SQLLimit) *plan.SQLLimit {
+	if l.Max == 0 {
+		w.compiler.add(field.Required(at.Child("max"), "how many rows a query may give"))
+	}
+	path, _ := w.add(at.Child("path"), l.Path)
+	return &plan.SQLLimit{Path: path, Max: w.bounded(at.Child("max"), l.Max, 0, 1, maxSQLLimit)}
 }
 
 func (w *writes) set(at *field.Path, raw *runtime.RawExtension) []plan.Assignment {

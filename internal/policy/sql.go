@@ -20,8 +20,12 @@ func (c *compiler) destructiveSQL(at *field.Path, s *v1alpha1.DestructiveSQL, ou
 	out.Kind = plan.KindDestructiveSQL
 	c.declarations(at, &s.Declarations, foundingSQL(), out)
 	out.DestructiveSQL = &plan.DestructiveSQL{
+		Dialect:          choose(c, at.Child("dialect"), s.Dialect, plan.DialectPostgres),
 		MaxBytes:         c.bounded(at.Child("maxBytes"), s.MaxBytes, defaultMaxBytes, 1, maxMaxBytes),
 		UnknownFunctions: choose(c, at.Child("unknownFunctions"), s.UnknownFunctions, plan.VerdictAsk, plan.VerdictAllow, plan.VerdictDeny),
+		Functions:        c.sqlFunctions(at.Child("functions"), s.Functions),
+		Tables:           c.sqlTables(at.Child("tables"), s.Tables),
+		RequireWhere:     c.requireWhere(at.Child("requireWhere"), s.RequireWhere),
 		Overrides:        c.overrides(at.Child("overrides"), s.Overrides),
 	}
 }

@@ -6,41 +6,43 @@ import (
 	"sync"
 )
 
-// cache keeps the reports of the texts seen last, within a number of bytes.
-type cache struct {
+// cache keeps what was found out about the texts seen last, within a number of
+// bytes.
+type cache[V interface{ size() int }] struct {
 	mu     sync.Mutex
 	limit  int
 	used   int
 	byText map[string]*list.Element
-	recent *list.List // of *cached, the last used first
+	recent *list.List // of *cached[V], the last used first
 }
 
-type cached struct {
-	text   string
-	report *Report
-	cost   int
+type cached[V any] struct {
+	text  string
+	value V
+	cost  int
 }
 
-// entryOverhead is what one entry costs beside its text and report.
+// entryOverhead is what one entry costs beside its text and value.
 const entryOverhead = 200
 
-func newCache(limit int) *cache {
-	return &cache{limit: limit, byText: make(map[string]*list.Element), recent: list.New()}
+func newCache[V interface{ size() int }](limit int) *cache[V] {
+	return &cache[V]{limit: limit, byText: make(map[string]*list.Element), recent: list.New()}
 }
 
-func (c *cache) get(text string) *Report {
+// get returns the zero value for a text that it does not have.
+func (c *cache[V]) get(text string) (value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.byText[text]
 	if !ok {
-		return nil
+		return value
 	}
 	c.recent.MoveToFront(e)
-	return e.Value.(*cached).report
+	return e.Value.(*cached[V]).value
 }
 
-func (c *cache) put(text string, r *Report) {
-	cost := len(text) + r.size() + entryOverhead
+func (c *cache[V]) put(text string, v V) {
+	cost := len(text) + v.size() + entryOverhead
 	if cost > c.limit/8 { // one text must not push out many
 		return
 	}
@@ -50,10 +52,10 @@ func (c *cache) put(text string, r *Report) {
 		return
 	}
 	text = strings.Clone(text) // it may be part of something larger
-	c.byText[text] = c.recent.PushFront(&cached{text: text, report: r, cost: cost})
+	c.byText[text] = c.recent.PushFront(&cached[V]{text: text, value: v, cost: cost})
 	c.used += cost
 	for c.used > c.limit {
-		last := c.recent.Remove(c.recent.Back()).(*cached)
+		last := c.recent.Remove(c.recent.Back()).(*cached[V])
 		delete(c.byText, last.text)
 		c.used -= last.cost
 	}

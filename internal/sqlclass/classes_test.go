@@ -217,3 +217,12 @@ func TestFunctionsThatAnybodyMayHaveMadeAreUnknownWhereverTheyStand(t *testing.T
 		}
 	}
 }
+
+func TestQueriesOfAnalystsAreNotHeld(t *testing.T) {
+	c := newClassifier(t)
+	for _, text := range analytics() {
+		if r := classify(t, c, text); r.Code != "" || r.Class != sqlclass.Read || r.Unknown {
+			t.Errorf("%s: %s %s, unknown %t: %+v", text, r.Code, r.Class, r.Unknown, r.Findings)
+		}
+	}
+}

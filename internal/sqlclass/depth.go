@@ -19,7 +19,7 @@ func checkDepth(text string) *Report {
 	}
 	tokens, err := parser.ScanToProtobuf(text) // does not recurse
 	if err != nil {
-		return refusal(CodeUnparseable, hint(text))
+		return unparseable(text)
 	}
 	if depthOf(tokens) > maxDepth {
 		return refusal(CodeTooDeep, "")

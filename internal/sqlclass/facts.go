@@ -21,7 +21,11 @@ func makeFacts(r *Report) map[string]any {
 	}
 	statements := make([]any, len(r.Statements))
 	for i, s := range r.Statements {
-		statements[i] = map[string]any{"kind": s.Node, "class": s.Class.String()}
+		statement := map[string]any{"kind": s.Node, "class": s.Class.String()}
+		if s.Limit != "" {
+			statement["rowLimit"] = s.Limit
+		}
+		statements[i] = statement
 	}
 	f["statements"] = statements
 	if r.Count > len(r.Statements) {
@@ -30,21 +34,38 @@ func makeFacts(r *Report) map[string]any {
 	if found := findings(r.Findings); len(found) > 0 {
 		f["findings"] = found
 	}
-	if len(r.Tables) > 0 {
-		tables := make([]any, len(r.Tables))
-		for i, t := range r.Tables {
-			tables[i] = tableFact(t)
-		}
-		f["tables"] = tables
-	}
-	if len(r.Functions) > 0 {
-		functions := make([]any, len(r.Functions))
-		for i, name := range r.Functions {
-			functions[i] = name
-		}
-		f["functions"] = functions
+	addFacts(f, "tables", r.Tables, tableFact)
+	addFacts(f, "functions", r.Functions, functionFact)
+	addFacts(f, "hidden", r.Hidden, func(what string) any { return what })
+	if r.MoreNames {
+		f["moreNames"] = true
 	}
 	return f
+}
+
+// addFacts adds at most MaxFacts facts of one kind, and how many there are where
+// that is not all.
+func addFacts[T any](facts map[string]any, name string, all []T, fact func(T) any) {
+	if len(all) == 0 {
+		return
+	}
+	if len(all) > MaxFacts {
+		facts[name+"Count"] = number(len(all))
+		all = all[:MaxFacts]
+	}
+	made := make([]any, len(all))
+	for i := range all {
+		made[i] = fact(all[i])
+	}
+	facts[name] = made
+}
+
+func functionFact(f Function) any {
+	fact := map[string]any{"name": f.Name, "effect": f.Effect}
+	if f.Schema != "" {
+		fact["schema"] = f.Schema
+	}
+	return fact
 }
 
 // findings lists what did more than read, at most MaxFacts.
@@ -67,7 +88,7 @@ func findings(all []Finding) []any {
 	return found
 }
 
-func tableFact(t Table) map[string]any {
+func tableFact(t Table) any {
 	fact := map[string]any{"name": t.Name, "access": "read"}
 	if t.Schema != "" {
 		fact["schema"] = t.Schema

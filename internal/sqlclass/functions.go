@@ -34,6 +34,12 @@ func effects() map[string]effect {
 	}
 }
 
+// word is the effect's name in the catalogue.
+func (e effect) word() string {
+	words := [...]string{"unknown", "pure", "reads", "writes", "admin", "file", "network", "sqltext", "server"}
+	return words[e]
+}
+
 func (e effect) class() Class {
 	switch e {
 	case pure, reads:
@@ -75,6 +81,7 @@ type catalog struct {
 	patterns  []pattern
 	qualified []pattern // of schema.name
 	settings  settings
+	relations map[string]bool // of pg_catalog
 }
 
 type pattern struct {
@@ -87,7 +94,7 @@ func (p pattern) matches(name string) bool {
 }
 
 func newCatalog(text string) (*catalog, error) {
-	c := &catalog{exact: make(map[string]effect, 3000), settings: newSettings()}
+	c := &catalog{exact: make(map[string]effect, 3000), settings: newSettings(), relations: newSystemRelations()}
 	known := effects()
 	current := unknown
 	for line := range strings.Lines(text) {

@@ -70,7 +70,7 @@ func TestTheCacheStaysWithinItsBytesAndKeepsWhatIsUsed(t *testing.T) {
 	entry := func(i int) string { return string(rune('a'+i)) + "SELECT 1" }
 	report := &Report{Class: Read}
 	cost := len(entry(0)) + report.size() + entryOverhead
-	c := newCache(10 * cost)
+	c := newCache[*Report](10 * cost)
 	for i := range 12 {
 		c.get(entry(0)) // the first is used again and again
 		c.put(entry(i), report)
@@ -89,7 +89,7 @@ func TestTheCacheStaysWithinItsBytesAndKeepsWhatIsUsed(t *testing.T) {
 	if c.get("large") != nil {
 		t.Error("one report took half of the cache")
 	}
-	if none := newCache(-1); none.limit > 0 {
+	if none := newCache[*Report](-1); none.limit > 0 {
 		t.Error("a cache that is switched off keeps something")
 	}
 }

@@ -22,7 +22,22 @@ func parse(text string) (*pg.ParseResult, *Report) {
 	} else if strings.Contains(err.Error(), "recursion depth") {
 		return nil, refusal(CodeTooDeep, "")
 	}
-	return nil, refusal(CodeUnparseable, hint(text))
+	return nil, unparseable(text)
+}
+
+// unparseable is the refusal of a text that is not of the grammar.
+func unparseable(text string) *Report {
+	h := hint(text)
+	switch h {
+	case hintPsql:
+		return refusal(CodePsql, h)
+	case hintPlaceholder:
+		return refusal(CodePlaceholder, h)
+	case hintDialect, hintBacktick:
+		return refusal(CodeDialect, h)
+	default:
+		return refusal(CodeUnparseable, h)
+	}
 }
 
 // What writers of SQL that PostgreSQL does not parse most often have in mind.
@@ -30,6 +45,7 @@ const (
 	hintPsql        = "it looks like a psql command: send SQL statements only"
 	hintPlaceholder = "it looks like a template: send it with the values in place, or with $1, $2 for parameters"
 	hintBacktick    = "backquotes are not PostgreSQL: quote identifiers with double quotes"
+	hintTransaction = "send the statements without BEGIN, COMMIT and the like: whoever runs them takes care of the transaction"
 	hintDialect     = "it looks like another database's SQL: write it for PostgreSQL 16"
 	hintInvisible   = "it holds characters outside ASCII where PostgreSQL expects spaces or keywords: write them in ASCII"
 	hintVersion     = "the grammar is that of PostgreSQL 16"

@@ -35,7 +35,14 @@ func (w *walker) changes(rv *pg.RangeVar, class Class) {
 
 func (w *walker) noteTable(rv *pg.RangeVar, write bool) {
 	t := Table{Schema: rv.Schemaname, Name: rv.Relname, Write: write && w.planned == 0}
-	if len(w.report.Tables) < MaxFacts && !slices.Contains(w.report.Tables, t) {
+	if t.Schema == "" && rv.Relpersistence == "t" {
+		t.Schema = "pg_temp"
+	}
+	switch {
+	case slices.Contains(w.report.Tables, t):
+	case len(w.report.Tables) == MaxNames:
+		w.report.MoreNames = true
+	default:
 		w.report.Tables = append(w.report.Tables, t)
 	}
 }

@@ -26,7 +26,7 @@ func TestAReportNamesWhatATextTouches(t *testing.T) {
 		Tables: []sqlclass.Table{
 			{Name: "archive", Write: true}, {Schema: "sales", Name: "orders"}, {Name: "Log"}, {Name: "live", Write: true},
 		},
-		Functions: []string{"lower"},
+		Functions: []sqlclass.Function{{Name: "lower", Effect: "pure", Class: sqlclass.Read}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(sqlclass.Report{})); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -53,32 +53,68 @@ func TestANameFromAWithClauseIsNoTableWithinItsScopeOnly(t *testing.T) {
 func TestAConditionThatIsAlwaysTrueCountsAsNone(t *testing.T) {
 	c := newClassifier(t)
 	for where, want := range map[string]sqlclass.Where{
-		"":                                    sqlclass.WhereMissing,
-		"WHERE true":                          sqlclass.WhereAlwaysTrue,
-		"WHERE 1=1":                           sqlclass.WhereAlwaysTrue,
-		"WHERE 2 > 1":                         sqlclass.WhereAlwaysTrue,
-		"WHERE 'a' = 'a'":                     sqlclass.WhereAlwaysTrue,
-		"WHERE 'a' <> 'b'":                    sqlclass.WhereAlwaysTrue,
-		"WHERE id = 3 OR 1 = 1":               sqlclass.WhereAlwaysTrue,
-		"WHERE (true AND 1 <= 1)":             sqlclass.WhereAlwaysTrue,
-		"WHERE NOT false":                     sqlclass.WhereAlwaysTrue,
-		"WHERE id = id":                       sqlclass.WhereAlwaysTrue,
-		"WHERE 't'::bool":                     sqlclass.WhereAlwaysTrue,
-		"WHERE true IS TRUE":                  sqlclass.WhereAlwaysTrue,
-		"WHERE NULL IS NULL":                  sqlclass.WhereAlwaysTrue,
-		"WHERE 1 IS NOT NULL":                 sqlclass.WhereAlwaysTrue,
-		"WHERE name LIKE '%'":                 sqlclass.WhereAlwaysTrue,
-		"WHERE id = 3":                        sqlclass.WherePresent,
-		"WHERE id = 3 AND 1 = 1":              sqlclass.WherePresent,
-		"WHERE false":                         sqlclass.WherePresent,
-		"WHERE 1 = 2":                         sqlclass.WherePresent,
-		"WHERE NULL = NULL":                   sqlclass.WherePresent,
-		"WHERE name NOT LIKE '%'":             sqlclass.WherePresent,
-		"WHERE name LIKE 'a%'":                sqlclass.WherePresent,
-		"WHERE id IN (SELECT id FROM bad)":    sqlclass.WherePresent,
-		"WHERE CURRENT OF c":                  sqlclass.WherePresent,
-		"WHERE a = b":                         sqlclass.WherePresent,
-		"WHERE NOT (true AND 1 = 1 OR false)": sqlclass.WherePresent,
+		"":                                          sqlclass.WhereMissing,
+		"WHERE true":                                sqlclass.WhereAlwaysTrue,
+		"WHERE 1=1":                                 sqlclass.WhereAlwaysTrue,
+		"WHERE 2 > 1":                               sqlclass.WhereAlwaysTrue,
+		"WHERE 'a' = 'a'":                           sqlclass.WhereAlwaysTrue,
+		"WHERE 'a' <> 'b'":                          sqlclass.WhereAlwaysTrue,
+		"WHERE id = 3 OR 1 = 1":                     sqlclass.WhereAlwaysTrue,
+		"WHERE (true AND 1 <= 1)":                   sqlclass.WhereAlwaysTrue,
+		"WHERE NOT false":                           sqlclass.WhereAlwaysTrue,
+		"WHERE id = id":                             sqlclass.WhereAlwaysTrue,
+		"WHERE 't'::bool":                           sqlclass.WhereAlwaysTrue,
+		"WHERE true IS TRUE":                        sqlclass.WhereAlwaysTrue,
+		"WHERE NULL IS NULL":                        sqlclass.WhereAlwaysTrue,
+		"WHERE 1 IS NOT NULL":                       sqlclass.WhereAlwaysTrue,
+		"WHERE name LIKE '%'":                       sqlclass.WhereAlwaysTrue,
+		"WHERE t.id = id":                           sqlclass.WhereAlwaysTrue,
+		"WHERE id >= id":                            sqlclass.WhereAlwaysTrue,
+		"WHERE id IS NOT DISTINCT FROM id":          sqlclass.WhereAlwaysTrue,
+		"WHERE NOT (id <> id)":                      sqlclass.WhereAlwaysTrue,
+		"WHERE NOT (1 = 2)":                         sqlclass.WhereAlwaysTrue,
+		"WHERE NOT NOT true":                        sqlclass.WhereAlwaysTrue,
+		"WHERE 1 + 1 = 2":                           sqlclass.WhereAlwaysTrue,
+		"WHERE 1.0 = 1":                             sqlclass.WhereAlwaysTrue,
+		"WHERE -1 < 0.5":                            sqlclass.WhereAlwaysTrue,
+		"WHERE 0 = 0":                               sqlclass.WhereAlwaysTrue,
+		"WHERE 1 IN (2, 1)":                         sqlclass.WhereAlwaysTrue,
+		"WHERE 1 = ANY (ARRAY[1])":                  sqlclass.WhereAlwaysTrue,
+		"WHERE 1 BETWEEN 0 AND 2":                   sqlclass.WhereAlwaysTrue,
+		"WHERE id IN (id)":                          sqlclass.WhereAlwaysTrue,
+		"WHERE (SELECT true)":                       sqlclass.WhereAlwaysTrue,
+		"WHERE EXISTS (SELECT 1)":                   sqlclass.WhereAlwaysTrue,
+		"WHERE coalesce(true, a)":                   sqlclass.WhereAlwaysTrue,
+		"WHERE CASE WHEN a THEN true ELSE true END": sqlclass.WhereAlwaysTrue,
+		"WHERE true = true":                         sqlclass.WhereAlwaysTrue,
+		"WHERE true <> false":                       sqlclass.WhereAlwaysTrue,
+		"WHERE 1::bool":                             sqlclass.WhereAlwaysTrue,
+		"WHERE 'yes'":                               sqlclass.WhereAlwaysTrue,
+		"WHERE id = 1 OR id <> 1":                   sqlclass.WhereAlwaysTrue,
+		"WHERE id IS NULL OR id IS NOT NULL":        sqlclass.WhereAlwaysTrue,
+		"WHERE a OR b OR NOT a":                     sqlclass.WhereAlwaysTrue,
+		"WHERE $1 = $1":                             sqlclass.WhereAlwaysTrue,
+		"WHERE now() > '2000-01-01'":                sqlclass.WhereConstant,
+		"WHERE random() >= 0":                       sqlclass.WhereConstant,
+		"WHERE $1":                                  sqlclass.WhereConstant,
+		"WHERE length('a') = 1":                     sqlclass.WhereConstant,
+		"WHERE CURRENT OF c":                        sqlclass.WherePresent,
+		"WHERE a = b.a":                             sqlclass.WhereAlwaysTrue,
+		"WHERE t.a = b.a":                           sqlclass.WherePresent,
+		"WHERE id IN (SELECT id FROM old)":          sqlclass.WherePresent,
+		"WHERE 'a' LIKE 'b%'":                       sqlclass.WhereConstant,
+		"WHERE false = true":                        sqlclass.WherePresent,
+		"WHERE id = 1 AND id = id":                  sqlclass.WherePresent,
+		"WHERE id = 3":                              sqlclass.WherePresent,
+		"WHERE id = 3 AND 1 = 1":                    sqlclass.WherePresent,
+		"WHERE false":                               sqlclass.WherePresent,
+		"WHERE 1 = 2":                               sqlclass.WherePresent,
+		"WHERE NULL = NULL":                         sqlclass.WherePresent,
+		"WHERE name NOT LIKE '%'":                   sqlclass.WherePresent,
+		"WHERE name LIKE 'a%'":                      sqlclass.WherePresent,
+		"WHERE id IN (SELECT id FROM bad)":          sqlclass.WherePresent,
+		"WHERE a = b":                               sqlclass.WherePresent,
+		"WHERE NOT (true AND 1 = 1 OR false)":       sqlclass.WherePresent,
 	} {
 		f := classify(t, c, "DELETE FROM t "+where).Findings[0]
 		if f.Where != want || f.AllRows != (want != sqlclass.WherePresent) {
@@ -156,7 +192,7 @@ func TestTheWorstCountsHoweverMuchStandsBeforeIt(t *testing.T) {
 			if r.Code != "" || r.Class != tc.want {
 				t.Errorf("code %q and class %s, want class %s", r.Code, r.Class, tc.want)
 			}
-			if len(r.Statements) > sqlclass.MaxFacts || len(r.Functions) > sqlclass.MaxFacts || len(r.Tables) > sqlclass.MaxFacts || len(r.Findings) > 2*sqlclass.MaxFacts {
+			if len(r.Statements) > sqlclass.MaxFacts || len(r.Functions) > sqlclass.MaxNames || len(r.Tables) > sqlclass.MaxNames || len(r.Findings) > 2*sqlclass.MaxFacts {
 				t.Errorf("%d statements, %d functions, %d tables, %d findings", len(r.Statements), len(r.Functions), len(r.Tables), len(r.Findings))
 			}
 			last := r.Findings[len(r.Findings)-1]
@@ -175,24 +211,35 @@ func manyDeletes(n int) string {
 	return b.String()
 }
 
-func TestUnparseableTextsGetAHint(t *testing.T) {
+func TestTextsThatAreNoSQLGetACodeAndAHint(t *testing.T) {
 	c := newClassifier(t)
-	for text, want := range map[string]string{
-		`\dt`:                               "psql",
-		`SELECT 1 \gexec`:                   "psql",
-		"SELECT `a` FROM t":                 "double quotes",
-		"SELECT * FROM t WHERE id = :id":    "$1",
-		"SELECT * FROM t WHERE id = ?":      "$1",
-		"SELECT * FROM t WHERE id = %s":     "$1",
-		"SELECT * FROM t WHERE id = %(id)s": "$1",
-		"SELECT * FROM {{ t }}":             "$1",
-		"SELECT\u20031":                     "ASCII",
-		"USE prod":                          "PostgreSQL 16",
-		"SELECT TOP 5 * FROM t":             "another database",
-		"SELECT * FRMO t WHERE a = '?:x'":   "PostgreSQL 16",
+	for text, want := range map[string][2]string{
+		`\dt`:                                    {sqlclass.CodePsql, "psql"},
+		`SELECT 1 \gexec`:                        {sqlclass.CodePsql, "psql"},
+		`\copy t from 'x'`:                       {sqlclass.CodePsql, "psql"},
+		"SELECT `a` FROM t":                      {sqlclass.CodeDialect, "double quotes"},
+		"SELECT * FROM t WHERE id = :id":         {sqlclass.CodePlaceholder, "$1"},
+		"SELECT * FROM t WHERE id = ?":           {sqlclass.CodePlaceholder, "$1"},
+		"SELECT * FROM t WHERE id IN (?, ?)":     {sqlclass.CodePlaceholder, "$1"},
+		"INSERT INTO t VALUES (?, ?)":            {sqlclass.CodePlaceholder, "$1"},
+		"SELECT * FROM t WHERE id = %s":          {sqlclass.CodePlaceholder, "$1"},
+		"SELECT * FROM t WHERE id = %s AND a= 1": {sqlclass.CodePlaceholder, "$1"},
+		"SELECT * FROM t WHERE id = %(id)s":      {sqlclass.CodePlaceholder, "$1"},
+		"SELECT %(id)s":                          {sqlclass.CodePlaceholder, "$1"},
+		"DELETE FROM t WHERE id = %s":            {sqlclass.CodePlaceholder, "$1"},
+		"SELECT * FROM {{ t }}":                  {sqlclass.CodePlaceholder, "$1"},
+		"SELECT\u20031":                          {sqlclass.CodeUnparseable, "ASCII"},
+		"USE prod":                               {sqlclass.CodeDialect, "PostgreSQL 16"},
+		"SELECT TOP 5 * FROM t":                  {sqlclass.CodeDialect, "another database"},
+		"SELECT * FRMO t WHERE a = '?:x'":        {sqlclass.CodeUnparseable, "PostgreSQL 16"},
 	} {
-		if r := classify(t, c, text); r.Code != sqlclass.CodeUnparseable || !strings.Contains(r.Hint, want) {
-			t.Errorf("%s: code %q and hint %q, want one with %q", text, r.Code, r.Hint, want)
+		if r := classify(t, c, text); r.Code != want[0] || !strings.Contains(r.Hint, want[1]) {
+			t.Errorf("%s: code %q and hint %q, want %q", text, r.Code, r.Hint, want)
+		}
+	}
+	for _, text := range []string{"SELECT 5 % s, a ? 'b', '%s', $1, a %% 2 FROM t", "SELECT a[1:n] FROM t", "SELECT ':x', \"?\" FROM t"} {
+		if r := classify(t, c, text); r.Code != "" {
+			t.Errorf("%s: %s", text, r.Code)
 		}
 	}
 }

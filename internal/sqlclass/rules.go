@@ -23,7 +23,8 @@ func statementRules() map[string]statementRule {
 		"AlterTableStmt":      on(alterTableStmt),
 		"RenameStmt":          on(renameStmt),
 		"VacuumStmt":          on(vacuumStmt),
-		"CommentStmt":         on(func(_ *walker, _ *pg.CommentStmt, v *verdict) { v.mentions = true }),
+		"CommentStmt":         on(commentStmt),
+		"SecLabelStmt":        on(func(w *walker, s *pg.SecLabelStmt, v *verdict) { w.object(s.Objtype, s.Object, v.class) }),
 		"CreateFunctionStmt":  on(createFunctionStmt),
 		"AlterFunctionStmt":   on(alterFunctionStmt),
 		"CreateTrigStmt":      on(func(w *walker, s *pg.CreateTrigStmt, _ *verdict) { w.mention(s.Funcname) }),
@@ -60,13 +61,17 @@ func deleteStmt(_ *walker, s *pg.DeleteStmt, v *verdict) {
 
 // reaches says which rows a statement with this condition reaches.
 func reaches(v *verdict, verb string, where *pg.Node) {
-	switch {
-	case where == nil:
-		v.where, v.allRows, v.text = WhereMissing, true, verb+" WITHOUT WHERE: all rows"
-	case alwaysTrue(where):
-		v.where, v.allRows, v.text = WhereAlwaysTrue, true, verb+" with a WHERE that is always true: all rows"
+	v.where = whereOf(where)
+	v.allRows = v.where != WherePresent
+	switch v.where {
+	case WhereMissing:
+		v.text = verb + " WITHOUT WHERE: all rows"
+	case WhereAlwaysTrue:
+		v.text = verb + " with a WHERE that is always true: all rows"
+	case WhereConstant:
+		v.text = verb + " with a WHERE that names no column: all rows or none"
 	default:
-		v.where, v.text = WherePresent, verb+" with WHERE"
+		v.text = verb + " with WHERE"
 	}
 }
 
@@ -85,6 +90,17 @@ func mergeStmt(_ *walker, s *pg.MergeStmt, v *verdict) {
 			v.text += ", with UPDATE"
 		}
 	}
+	if v.class == Destructive {
+		if v.where = whereOf(s.JoinCondition); v.where != WherePresent {
+			v.allRows = true
+			v.text += ", ON a condition that chooses no rows: all rows"
+		}
+	}
+}
+
+func commentStmt(w *walker, s *pg.CommentStmt, v *verdict) {
+	v.mentions = true
+	w.object(s.Objtype, s.Object, v.class)
 }
 
 func copyStmt(_ *walker, s *pg.CopyStmt, v *verdict) {
@@ -148,16 +164,11 @@ func cascade(b pg.DropBehavior) string {
 func dropStmt(w *walker, s *pg.DropStmt, v *verdict) {
 	v.mentions = true
 	v.text = "DROP " + objectType(s.RemoveType) + " " + names(s.Objects) + cascade(s.Behavior)
-	switch s.RemoveType {
-	case pg.ObjectType_OBJECT_SCHEMA, pg.ObjectType_OBJECT_DATABASE:
+	if s.RemoveType == pg.ObjectType_OBJECT_SCHEMA || s.RemoveType == pg.ObjectType_OBJECT_DATABASE {
 		v.class = Forbidden
-	case pg.ObjectType_OBJECT_TABLE, pg.ObjectType_OBJECT_VIEW, pg.ObjectType_OBJECT_MATVIEW, pg.ObjectType_OBJECT_FOREIGN_TABLE,
-		pg.ObjectType_OBJECT_SEQUENCE, pg.ObjectType_OBJECT_INDEX:
-		for _, n := range s.Objects {
-			schema, name := qualified(n.GetList().GetItems())
-			w.changes(&pg.RangeVar{Schemaname: schema, Relname: name}, v.class)
-		}
-	default: // everything else that can be dropped asks, and is no relation
+	}
+	for _, n := range s.Objects {
+		w.object(s.RemoveType, n, v.class)
 	}
 }
 

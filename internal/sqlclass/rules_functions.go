@@ -13,7 +13,7 @@ func nodeRules() map[string]nodeRule {
 		"FuncCall":         onNode((*walker).funcCall),
 		"A_Indirection":    onNode((*walker).indirection),
 		"ColumnRef":        onNode((*walker).columnRef),
-		"A_Expr":           onNode(func(w *walker, e *pg.A_Expr) { w.operator(e.Name) }),
+		"A_Expr":           onNode((*walker).expression),
 		"SubLink":          onNode(func(w *walker, l *pg.SubLink) { w.operator(l.OperName) }),
 		"SortBy":           onNode(func(w *walker, s *pg.SortBy) { w.operator(s.UseOp) }),
 		"Constraint":       onNode((*walker).constraint),
@@ -22,6 +22,8 @@ func nodeRules() map[string]nodeRule {
 		"RangeVar":         onNode((*walker).rangeVar),
 		"IntoClause":       onNode((*walker).intoClause),
 		"DefElem":          onNode((*walker).defElem),
+		"TypeCast":         onNode((*walker).typeCast),
+		"LockingClause":    onNode((*walker).lockingClause),
 	}
 }
 
@@ -48,6 +50,7 @@ func qualified(parts []*pg.Node) (schema, name string) {
 func (w *walker) funcCall(f *pg.FuncCall) {
 	schema, name := qualified(f.Funcname)
 	e := w.call(f.Funcname)
+	w.relationArgument(name, f)
 	switch {
 	case e == admin && name == "set_config":
 		w.setConfig(f)
@@ -92,6 +95,7 @@ func (w *walker) setConfig(f *pg.FuncCall) {
 	if len(f.Args) > 0 {
 		if c := f.Args[0].GetAConst(); c.GetSval() != nil {
 			name := c.GetSval().GetSval()
+			w.hideIf(strings.EqualFold(name, "search_path"), hiddenPath)
 			if w.catalog.settings.class(name) < Forbidden {
 				return
 			}
@@ -113,12 +117,19 @@ func (w *walker) call(name []*pg.Node) effect {
 }
 
 func (w *walker) noteFunction(schema, name string, e effect) {
-	shown := name
-	if schema != "" && schema != "pg_catalog" {
-		shown = schema + "." + name
+	called := Function{Schema: schema, Name: name, Effect: e.word()}
+	if schema == "pg_catalog" {
+		called.Schema = ""
 	}
-	if len(w.report.Functions) < MaxFacts && !slices.Contains(w.report.Functions, shown) {
-		w.report.Functions = append(w.report.Functions, shown)
+	if e != unknown {
+		called.Class = e.class()
+	}
+	switch {
+	case slices.Contains(w.report.Functions, called):
+	case len(w.report.Functions) == MaxNames:
+		w.report.MoreNames = true
+	default:
+		w.report.Functions = append(w.report.Functions, called)
 	}
 	if e == pure || e == reads {
 		return
@@ -145,6 +156,18 @@ func (w *walker) operator(name []*pg.Node) {
 	w.note(Finding{Node: "A_Expr", Unknown: true, Text: "operator " + ident(schema, "") + op + ", whose function is in no catalogue"})
 }
 
+// expression looks at an operator. There is no % before a value, nor a ?: that
+// is %s or %(name)s where a value should stand.
+func (w *walker) expression(e *pg.A_Expr) {
+	w.operator(e.Name)
+	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && e.Lexpr == nil {
+		switch _, op := qualified(e.Name); op {
+		case "%", "?":
+			w.template = true
+		}
+	}
+}
+
 // constraint looks at the operators of an exclusion constraint, which stand in
 // lists of [column, operator].
 func (w *walker) constraint(c *pg.Constraint) {
@@ -167,6 +190,7 @@ func (w *walker) mention(name []*pg.Node) {
 // defElem looks at options of definitions: they name functions as types. Those
 // of a range type are called by statements that only read.
 func (w *walker) defElem(d *pg.DefElem) {
+	w.ownedBy(d)
 	t := d.Arg.GetTypeName()
 	switch {
 	case t == nil:

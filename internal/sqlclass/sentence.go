@@ -132,6 +132,14 @@ func names(nodes []*pg.Node) string {
 	return strings.Join(shown, ", ")
 }
 
+// clip cuts a sentence that is too long for people.
+func clip(s string) string {
+	if len(s) <= maxSentence {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxSentence], "") + "…"
+}
+
 // maxNames is how many names one sentence lists.
 const maxNames = 20
 

@@ -31,6 +31,8 @@ import (
 	"fmt"
 	"runtime"
 
+	pg "github.com/pganalyze/pg_query_go/v5"
+
 	"github.com/hookpolicy/hookpolicy/internal/plan/stmtclass"
 )
 
@@ -43,8 +45,8 @@ const (
 
 // Options are the settings of a Classifier. The zero value is the default.
 type Options struct {
-	// CacheBytes bounds the cache of reports. 0 means DefaultCacheBytes, a
-	// negative number no cache.
+	// CacheBytes bounds the cache of reports; a quarter of it is for limited
+	// texts besides. 0 means DefaultCacheBytes, a negative number no cache.
 	CacheBytes int
 	// MaxParallel bounds the parses that run at once; others wait. 0 means
 	// twice the number of processors that Go uses.
@@ -55,7 +57,8 @@ type Options struct {
 type Classifier struct {
 	grammar *grammar
 	catalog *catalog
-	cache   *cache
+	cache   *cache[*Report]
+	limited *cache[*limited]
 	slots   chan struct{}
 }
 
@@ -79,7 +82,8 @@ func New(o Options) (*Classifier, error) {
 	c := &Classifier{
 		grammar: newGrammar(),
 		catalog: catalog,
-		cache:   newCache(o.CacheBytes),
+		cache:   newCache[*Report](o.CacheBytes),
+		limited: newCache[*limited](o.CacheBytes / 4),
 		slots:   make(chan struct{}, o.MaxParallel),
 	}
 	return c, c.selfTest()
@@ -157,19 +161,21 @@ func (c *Classifier) takeSlot(ctx context.Context) error {
 
 // judge parses and walks a text that passed precheck.
 func (c *Classifier) judge(text string) *Report {
-	if r := checkDepth(text); r != nil {
-		return r
-	}
-	tree, refused := parse(text)
+	tree, refused := parseBounded(text)
 	if refused != nil {
 		return refused
 	}
-	if len(tree.Stmts) == 0 {
-		return refusal(CodeEmpty, "")
-	}
+	return c.walk(tree)
+}
+
+// walk visits a tree that has a statement.
+func (c *Classifier) walk(tree *pg.ParseResult) *Report {
 	w := walker{grammar: c.grammar, catalog: c.catalog, report: &Report{Class: Read}}
 	for _, raw := range tree.Stmts {
 		w.topLevel(raw)
+	}
+	if w.template {
+		return refusal(CodePlaceholder, hintPlaceholder)
 	}
 	return w.report
 }

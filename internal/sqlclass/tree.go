@@ -76,7 +76,7 @@ func (g *grammar) shapeOf(t reflect.Type) *shape {
 		case !known:
 			s.class = Forbidden
 		case class != "": // else what it holds decides
-			s.class = parseClass(class)
+			s.class = ClassOf(class)
 		}
 	}
 	for i := range t.NumField() {
@@ -118,4 +118,21 @@ func (g *grammar) addChoices(empty reflect.Value, field int) {
 
 func isMessage(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[proto.Message]())
+}
+
+// eachMessage calls f with the name of every message within m, and of m.
+func eachMessage(m protoreflect.Message, f func(name string)) {
+	f(string(m.Descriptor().Name()))
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.Kind() != protoreflect.MessageKind:
+		case fd.IsList():
+			for i := range v.List().Len() {
+				eachMessage(v.List().Get(i).Message(), f)
+			}
+		default:
+			eachMessage(v.Message(), f)
+		}
+		return true
+	})
 }

@@ -27,6 +27,8 @@ type walker struct {
 	targets []*pg.RangeVar
 	// noted are the findings without a sentence of their own so far.
 	noted map[note]bool
+	// template: what parses as an operator is a placeholder.
+	template bool
 	// sentences counts the findings that have one.
 	sentences int
 }
@@ -34,6 +36,7 @@ type walker struct {
 type note struct {
 	node  string
 	class Class
+	where Where
 }
 
 // statementRule looks closer at one statement. What it finds it writes to v,
@@ -64,7 +67,7 @@ func (w *walker) topLevel(raw *pg.RawStmt) {
 	w.kids(s, v)
 	w.report.Count++
 	if len(w.report.Statements) < MaxFacts {
-		w.report.Statements = append(w.report.Statements, Statement{Node: w.nodeName(raw.Stmt), Class: w.worst})
+		w.report.Statements = append(w.report.Statements, Statement{Node: w.nodeName(raw.Stmt), Class: w.worst, Limit: limitOf(raw.Stmt.GetSelectStmt())})
 	}
 }
 
@@ -92,8 +95,10 @@ func (w *walker) message(s *shape, v reflect.Value) {
 func (w *walker) statement(s *shape, v reflect.Value) {
 	d := verdict{class: s.class}
 	targets := len(w.targets)
+	statement := v.Addr().Interface()
+	w.hidden(statement)
 	if s.statementFn != nil {
-		s.statementFn(w, v.Addr().Interface(), &d)
+		s.statementFn(w, statement, &d)
 	}
 	relation := w.target(s, v, d.class)
 	if w.planned > 0 {
@@ -133,9 +138,11 @@ func (w *walker) target(s *shape, v reflect.Value, class Class) *pg.RangeVar {
 func (w *walker) noteStatement(s *shape, d *verdict, relation *pg.RangeVar) {
 	f := Finding{Node: s.name, Class: d.class, Where: d.where, AllRows: d.allRows}
 	if d.class == Forbidden {
-		f.Code = CodeForbidden
-		if s.unclassified {
+		switch f.Code = CodeForbidden; {
+		case s.unclassified:
 			f.Code = CodeUnclassified
+		case s.name == "TransactionStmt":
+			f.Code, f.Hint = CodeTransaction, hintTransaction
 		}
 	}
 	if d.class > Read {
@@ -147,13 +154,14 @@ func (w *walker) noteStatement(s *shape, d *verdict, relation *pg.RangeVar) {
 }
 
 // note adds a finding that is not there yet. Only so many get a sentence, but
-// every node and class gets a finding.
+// every node, class and condition gets a finding.
 func (w *walker) note(f Finding) {
+	f.Text = clip(f.Text)
 	w.worst = max(w.worst, f.Class)
 	w.report.Class = max(w.report.Class, f.Class)
 	w.report.Unknown = w.report.Unknown || f.Unknown
 	if f.Text == "" || w.sentences >= MaxFacts {
-		key := note{f.Node, f.Class}
+		key := note{f.Node, f.Class, f.Where}
 		if w.noted[key] {
 			return
 		}

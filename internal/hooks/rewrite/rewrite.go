@@ -2,7 +2,9 @@
 // policy says, and judges nothing.
 //
 // Removals come first and then the assignments, each in the order of the
-// policy, so that what is set stands. Rewriting twice is rewriting once.
+// policy, so that what is set stands; then SQL texts get their limit of rows.
+// Rewriting twice is rewriting once. A text that gives too many rows and into
+// which no limit can be put is denied.
 // Nothing is changed beside the places named and the objects on the way to
 // them. A call in which something that is no object stands in the way of an
 // assignment is denied: the tool must not run without what the policy sets.
@@ -10,8 +12,10 @@ package rewrite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/hookpolicy/hookpolicy/internal/argpath"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
@@ -22,9 +26,24 @@ import (
 // CodeImpossible denies a call whose arguments leave no place for what is set.
 const CodeImpossible = "rewrite.impossible"
 
+// CodeNotText denies a call whose argument is to be limited and is no text and
+// no list of texts.
+const CodeNotText = "sql.not_text"
+
+// A Limiter puts limits into texts of SQL. The package sqlclass has one.
+type Limiter interface {
+	// LimitRows returns the text so that no query in it gives more than maxRows
+	// rows. A code says that it cannot; the hint, how to write it so that it
+	// can. The error is not nil only when the context was over.
+	LimitRows(ctx context.Context, text string, maxRows int) (limited, code, hint string, err error)
+}
+
 type hook struct {
-	remove []argpath.Path
-	set    []assignment
+	remove  []argpath.Path
+	set     []assignment
+	limiter Limiter
+	limit   *argpath.Path // nil: no limit
+	maxRows int
 }
 
 type assignment struct {
@@ -32,17 +51,23 @@ type assignment struct {
 	value any // never handed out: calls get copies
 }
 
-var _ chain.Constructor = New
+// New returns the constructor of hooks that share a limiter.
+func New(l Limiter) chain.Constructor {
+	return func(_ *plan.Segment, h *plan.Hook) (chain.Hook, error) { return newHook(l, h) }
+}
 
-// New returns the hook that a plan's Rewrite describes.
-func New(_ *plan.Segment, h *plan.Hook) (chain.Hook, error) {
+// newHook makes the hook that a plan's Rewrite describes.
+func newHook(l Limiter, h *plan.Hook) (chain.Hook, error) {
 	if h.Rewrite == nil {
 		return nil, errors.New("rewrite: no settings")
 	}
-	var (
-		r    hook
-		errs []error
-	)
+	var errs []error
+	r := hook{limiter: l}
+	if s := h.Rewrite.SQLLimit; s != nil {
+		if err := r.limitTo(s); err != nil {
+			errs = append(errs, fmt.Errorf("sqlLimit: %w", err))
+		}
+	}
 	for _, text := range h.Rewrite.Remove {
 		p, err := argpath.Parse(text)
 		if err != nil {
@@ -89,7 +114,7 @@ func (r *hook) add(a plan.Assignment) error {
 func (r *hook) Prompt() bool { return true }
 
 // Decide rewrites the call's arguments.
-func (r *hook) Decide(_ context.Context, call *chain.Call) (chain.Decision, error) {
+func (r *hook) Decide(ctx context.Context, call *chain.Call) (chain.Decision, error) {
 	args := strictjson.CloneObject(call.Args)
 	if args == nil {
 		args = map[string]any{}
@@ -107,6 +132,12 @@ func (r *hook) Decide(_ context.Context, call *chain.Call) (chain.Decision, erro
 			Message: "the arguments leave no place for what the policy sets",
 		}, nil
 	}
+	switch refused, err := r.limitSQL(ctx, args); {
+	case err != nil:
+		return nil, err
+	case refused != nil:
+		return *refused, nil
+	}
 	if strictjson.Equal(args, call.Args) {
 		return chain.Allow{Basis: chain.Basis{Rule: "rewrite.unchanged"}}, nil
 	}
@@ -114,10 +145,11 @@ func (r *hook) Decide(_ context.Context, call *chain.Call) (chain.Decision, erro
 	for i, a := range r.set {
 		set[i] = a.at.String()
 	}
-	return chain.Rewrite{
-		Basis: chain.Basis{Rule: "rewrite.changed", Facts: map[string]any{"removed": removed, "set": set}},
-		Args:  args,
-	}, nil
+	facts := map[string]any{"removed": removed, "set": set}
+	if r.limit != nil {
+		facts["sqlLimit"] = json.Number(strconv.Itoa(r.maxRows))
+	}
+	return chain.Rewrite{Basis: chain.Basis{Rule: "rewrite.changed", Facts: facts}, Args: args}, nil
 }
 
 func (r *hook) assign(args map[string]any) bool {

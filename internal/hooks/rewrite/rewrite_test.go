@@ -32,7 +32,7 @@ func settings(texts ...string) plan.Rewrite {
 
 func newHook(t testing.TB, texts ...string) chain.Hook {
 	t.Helper()
-	h, err := rewrite.New(nil, hookFor(settings(texts...)))
+	h, err := rewrite.New(nil)(nil, hookFor(settings(texts...)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestWhatACallIsGivenIsNoPartOfTheHook(t *testing.T) {
 }
 
 func TestNewReportsEverySettingThatCannotWork(t *testing.T) {
-	_, err := rewrite.New(nil, hookFor(settings("a..b=1", "ok={", "dup=1", "dup=2", "deep.x=1", "deep=2", "-[*]")))
+	_, err := rewrite.New(nil)(nil, hookFor(settings("a..b=1", "ok={", "dup=1", "dup=2", "deep.x=1", "deep=2", "-[*]")))
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -153,7 +153,7 @@ func TestNewReportsEverySettingThatCannotWork(t *testing.T) {
 		"no settings": {}, "an object needed where a number is put": hookFor(settings("a=1", "a.b=2")),
 		"a duplicate name in a value": hookFor(settings(`a={"b":1,"b":2}`)),
 	} {
-		if _, err := rewrite.New(nil, h); err == nil {
+		if _, err := rewrite.New(nil)(nil, h); err == nil {
 			t.Errorf("%s: a hook was made", name)
 		}
 	}
@@ -166,7 +166,7 @@ func FuzzRewritingIsIdempotentAndTouchesNothingElse(f *testing.F) {
 	f.Add("a[*]", "null", "a", `{"a":[[1],2]}`)
 	f.Add("o", "{}", "o.p", `{"o":{"p":1}}`)
 	f.Fuzz(func(t *testing.T, set, value, remove, doc string) {
-		h, err := rewrite.New(nil, hookFor(plan.Rewrite{
+		h, err := rewrite.New(nil)(nil, hookFor(plan.Rewrite{
 			Set: []plan.Assignment{{Path: set, Value: value}, {Path: "z.last", Value: "true"}}, Remove: []string{remove},
 		}))
 		if err != nil {

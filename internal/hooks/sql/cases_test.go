@@ -93,7 +93,10 @@ func newHook(tb testing.TB, settings plan.DestructiveSQL, judged ...string) chai
 	if settings.UnknownFunctions == "" {
 		settings.UnknownFunctions = plan.VerdictAsk
 	}
-	h, err := sql.New(newClassifier(tb))(&plan.Segment{}, &plan.Hook{
+	if settings.Dialect == "" {
+		settings.Dialect = plan.DialectPostgres
+	}
+	h, err := sql.New(sql.Classifiers{plan.DialectPostgres: newClassifier(tb)})(&plan.Segment{}, &plan.Hook{
 		Name: "no-accidents", Kind: plan.KindDestructiveSQL, Tools: []string{"db_query_sql"},
 		Guards:         []plan.Guard{{Tool: "db_query_sql", Judged: judged, Undeclared: plan.VerdictDeny}},
 		DestructiveSQL: &settings,

@@ -31,14 +31,14 @@ func (o *outcome) add(r *rules, report *sqlclass.Report) {
 	}
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		switch a, tightened := r.answer(f); a {
-		case allow:
-		case ask:
-			o.asked = append(o.asked, rulingOf(f, tightened))
-		default:
-			o.deny(rulingOf(f, tightened))
+		if f.Unknown && f.Node == "FuncCall" && r.functions.any() {
+			continue // addNames looks at each of them
 		}
+		a, tightened := r.answer(f)
+		o.put(a, rulingOf(f, tightened))
+		o.addWhere(r, f)
 	}
+	o.addNames(r, report)
 }
 
 // deny keeps the first refusal.
@@ -49,7 +49,7 @@ func (o *outcome) deny(r ruling) {
 }
 
 func rulingOf(f *sqlclass.Finding, tightened bool) ruling {
-	r := ruling{text: f.Text, risk: chain.RiskMedium}
+	r := ruling{text: f.Text, hint: f.Hint, risk: chain.RiskMedium}
 	if r.text == "" {
 		r.text = strings.TrimSuffix(f.Node, "Stmt")
 	}
@@ -148,7 +148,94 @@ func explain(code string) string {
 		return "it holds too many comments or operators in a row"
 	case sqlclass.CodeTooDeep:
 		return "its expressions are nested too deep"
+	case sqlclass.CodePsql:
+		return "it holds a command of psql"
+	case sqlclass.CodePlaceholder:
+		return "it holds a placeholder without a value"
+	case sqlclass.CodeDialect:
+		return "it is the SQL of another database"
 	default:
 		return "it is not SQL that PostgreSQL can parse"
 	}
+}
+
+// addNames holds the names in a report against the policy's lists.
+func (o *outcome) addNames(r *rules, report *sqlclass.Report) {
+	if report.MoreNames && (r.tables != nil || r.functions.any()) {
+		o.deny(ruling{code: CodeNames, rule: CodeNames, text: "it names more tables or functions than the policy can check; send it in smaller parts"})
+		return
+	}
+	o.addTables(r.tables, report)
+	if !r.functions.any() {
+		return
+	}
+	for _, f := range report.Functions {
+		class := r.functions.classOf(f)
+		switch {
+		case class == 0 && f.Class == 0:
+			o.put(r.unknownFunctions, ruling{
+				code: CodeUnknownFunction, rule: "sql.unknownFunctions", risk: chain.RiskMedium,
+				text: "call of " + f.String() + ", which is in no catalogue",
+			})
+		case class > f.Class:
+			o.addDeclared(r, f, class)
+		}
+	}
+}
+
+// addDeclared answers the call of a function of which the policy says more
+// than is known of it.
+func (o *outcome) addDeclared(r *rules, f sqlclass.Function, class sqlclass.Class) {
+	a, tightened := r.answerTo("FuncCall", class)
+	o.put(a, rulingOf(&sqlclass.Finding{
+		Node: "FuncCall", Class: class, Code: sqlclass.CodeFunction,
+		Text: "call of " + f.String() + ", which the policy counts as " + class.String(),
+	}, tightened))
+}
+
+func (o *outcome) put(a answer, r ruling) {
+	switch a {
+	case allow:
+	case ask:
+		o.asked = append(o.asked, r)
+	default:
+		o.deny(r)
+	}
+}
+
+func (o *outcome) addTables(t *tables, report *sqlclass.Report) {
+	if t == nil {
+		return
+	}
+	for _, table := range report.Tables {
+		if !t.permit(table) {
+			o.deny(ruling{
+				code: CodeTable, rule: CodeTable, text: "the policy does not allow the table " + table.String(),
+				hint: t.hintFor(table),
+			})
+			return
+		}
+	}
+	if len(report.Hidden) > 0 {
+		o.deny(ruling{
+			code: CodeTablesHidden, rule: CodeTablesHidden,
+			text: "the policy bounds the tables, and it may reach others by " + report.Hidden[0],
+		})
+	}
+}
+
+func (t *tables) hintFor(table sqlclass.Table) string {
+	if table.Schema == "" && len(t.searchPath) > 1 {
+		return "write its schema before its name"
+	}
+	return ""
+}
+
+// addWhere denies a statement that the policy wants to choose rows and that
+// does not.
+func (o *outcome) addWhere(r *rules, f *sqlclass.Finding) {
+	if !r.whereOf[f.Node] || f.Class <= sqlclass.Read || f.Where == "" || f.Where == sqlclass.WherePresent {
+		return
+	}
+	o.deny(ruling{code: CodeWhere, rule: CodeWhere, text: f.Text, hint: "the policy requires a condition that chooses rows by their columns"})
 }

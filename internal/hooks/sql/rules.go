@@ -38,11 +38,31 @@ type rules struct {
 	unknownFunctions answer
 	byClass          map[string]answer
 	byNode           map[string]answer
+	functions        functions
+	tables           *tables // nil: any
+	whereOf          map[string]bool
 }
 
-func newRules(s *plan.DestructiveSQL) (rules, error) {
-	r := rules{byClass: make(map[string]answer), byNode: make(map[string]answer)}
+// newRules reads a policy's answers. isSystem tells the server's own relations.
+func newRules(s *plan.DestructiveSQL, isSystem func(name string) bool) (rules, error) {
+	r := rules{byClass: make(map[string]answer), byNode: make(map[string]answer), whereOf: make(map[string]bool)}
 	var err error
+	if r.functions, err = newFunctions(s); err != nil {
+		return r, err
+	}
+	if r.tables, err = newTables(s.Tables, isSystem); err != nil {
+		return r, err
+	}
+	for _, w := range s.RequireWhere {
+		switch w {
+		case plan.WhereUpdate:
+			r.whereOf["UpdateStmt"], r.whereOf["MergeStmt"] = true, true
+		case plan.WhereDelete:
+			r.whereOf["DeleteStmt"], r.whereOf["MergeStmt"] = true, true
+		default:
+			return r, fmt.Errorf("requireWhere: %q is not Update or Delete", w)
+		}
+	}
 	if r.unknownFunctions, err = parseAnswer(s.UnknownFunctions); err != nil {
 		return r, fmt.Errorf("unknownFunctions: %w", err)
 	}
@@ -83,8 +103,13 @@ func (r *rules) answer(f *sqlclass.Finding) (a answer, tightened bool) {
 	if f.Unknown {
 		return r.unknownFunctions, false
 	}
+	return r.answerTo(f.Node, f.Class)
+}
+
+// answerTo returns what a node of a class leads to.
+func (r *rules) answerTo(node string, class sqlclass.Class) (a answer, tightened bool) {
 	base := deny
-	switch f.Class {
+	switch class {
 	case sqlclass.Read, sqlclass.Write:
 		base = allow
 	case sqlclass.Destructive, sqlclass.Admin:
@@ -95,11 +120,11 @@ func (r *rules) answer(f *sqlclass.Finding) (a answer, tightened bool) {
 		return deny, false
 	}
 	a = base
-	byClass, ok := r.byClass[f.Class.String()]
+	byClass, ok := r.byClass[class.String()]
 	if ok {
 		a = byClass
 	}
-	if byNode, hasNode := r.byNode[f.Node]; hasNode {
+	if byNode, hasNode := r.byNode[node]; hasNode {
 		a = byNode
 		if ok && byClass == deny { // nothing loosens Deny
 			a = deny

@@ -8,7 +8,13 @@
 //
 // A policy's overrides change the answer to a class or to a kind of statement.
 // They may tighten anything and loosen Ask to Allow; nothing loosens Deny. The
-// answer to a kind of statement counts before the answer to its class.
+// answer to a kind of statement counts before the answer to its class. Its
+// functions say what functions do that the catalogue does not know.
+//
+// A policy may also bound the tables that texts may name, and require that
+// UPDATE and DELETE have a condition that chooses rows. Where it bounds tables,
+// a text that may reach one without naming it is denied. What views, triggers
+// and functions reach is not known to anybody who only sees the text.
 package sql
 
 import (
@@ -30,15 +36,34 @@ const (
 	CodeAdmin           = "sql.admin"
 	CodeUnknownFunction = "sql.unknown_function"
 	CodeOverride        = "sql.override" // the policy denies or asks where nothing else does
+	CodeTable           = "sql.table_not_allowed"
+	CodeTablesHidden    = "sql.tables_undecidable" // the text may reach tables that it does not name
+	CodeNames           = "sql.too_many_names"     // more than can be held against the policy's lists
+	CodeWhere           = "sql.where_required"
 )
 
-// New returns the constructor of hooks that share one classifier.
-func New(c *sqlclass.Classifier) chain.Constructor {
+// A Classifier says what a text of one dialect would do.
+type Classifier interface {
+	Classify(ctx context.Context, text string, maxBytes int) (*sqlclass.Report, error)
+	// IsSystemRelation reports whether a name without a schema means one of
+	// the server's own relations.
+	IsSystemRelation(name string) bool
+}
+
+// Classifiers are the dialects that there are.
+type Classifiers map[plan.SQLDialect]Classifier
+
+// New returns the constructor of hooks that share the classifiers.
+func New(dialects Classifiers) chain.Constructor {
 	return func(_ *plan.Segment, h *plan.Hook) (chain.Hook, error) {
 		if h.DestructiveSQL == nil {
 			return nil, errors.New("the hook has no destructiveSQL settings")
 		}
-		rules, err := newRules(h.DestructiveSQL)
+		c, ok := dialects[h.DestructiveSQL.Dialect]
+		if !ok {
+			return nil, fmt.Errorf("no SQL of the dialect %q can be judged", h.DestructiveSQL.Dialect)
+		}
+		rules, err := newRules(h.DestructiveSQL, c.IsSystemRelation)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +87,7 @@ func New(c *sqlclass.Classifier) chain.Constructor {
 
 // Hook judges the SQL texts of calls. It is safe for concurrent use.
 type Hook struct {
-	classifier *sqlclass.Classifier
+	classifier Classifier
 	rules      rules
 	maxBytes   int
 	judged     map[string][]argpath.Path // by tool

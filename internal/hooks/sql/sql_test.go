@@ -153,7 +153,7 @@ func TestFactsHoldNamesAndNoLiterals(t *testing.T) {
 		"statements": []any{map[string]any{"kind": "UpdateStmt", "class": "destructive"}},
 		"findings":   []any{map[string]any{"node": "UpdateStmt", "class": "destructive", "text": "UPDATE of s.users with WHERE", "where": "present"}},
 		"tables":     []any{map[string]any{"schema": "s", "name": "users", "access": "write"}},
-		"functions":  []any{"lower"},
+		"functions":  []any{map[string]any{"name": "lower", "effect": "pure"}},
 	}
 	if diff := cmp.Diff(want, q.Facts); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
@@ -204,8 +204,8 @@ func TestAToolThatIsNotGuardedPasses(t *testing.T) {
 }
 
 func TestSettingsThatMeanNothingAreRefused(t *testing.T) {
-	construct := sql.New(newClassifier(t))
-	good := plan.DestructiveSQL{MaxBytes: 100, UnknownFunctions: plan.VerdictAsk}
+	construct := sql.New(sql.Classifiers{plan.DialectPostgres: newClassifier(t)})
+	good := plan.DestructiveSQL{Dialect: plan.DialectPostgres, MaxBytes: 100, UnknownFunctions: plan.VerdictAsk}
 	with := func(o plan.Override) *plan.DestructiveSQL {
 		s := good
 		s.Overrides = []plan.Override{o}
@@ -214,7 +214,8 @@ func TestSettingsThatMeanNothingAreRefused(t *testing.T) {
 	guard := []plan.Guard{{Tool: "t", Judged: []string{"sql"}}}
 	for name, h := range map[string]plan.Hook{
 		"no settings":                    {Guards: guard},
-		"no answer to unknown functions": {Guards: guard, DestructiveSQL: &plan.DestructiveSQL{MaxBytes: 100}},
+		"no answer to unknown functions": {Guards: guard, DestructiveSQL: &plan.DestructiveSQL{Dialect: plan.DialectPostgres, MaxBytes: 100}},
+		"another dialect":                {Guards: guard, DestructiveSQL: &plan.DestructiveSQL{Dialect: "mysql", UnknownFunctions: plan.VerdictAsk}},
 		"an override without a decision": {Guards: guard, DestructiveSQL: with(plan.Override{Class: "write"})},
 		"an override of nothing":         {Guards: guard, DestructiveSQL: with(plan.Override{Decision: plan.VerdictAsk})},
 		"an override of two things":      {Guards: guard, DestructiveSQL: with(plan.Override{Class: "write", Statement: "DropStmt", Decision: plan.VerdictAsk})},

@@ -14,9 +14,21 @@ type DestructiveSQLApplyConfiguration struct {
 	DeclarationsApplyConfiguration `json:""`
 	// maxBytes is the longest text that is judged; a longer one is denied.
 	MaxBytes *int32 `json:"maxBytes,omitempty"`
-	// unknownFunctions answers text that calls a function that is not the
-	// server's own.
+	// dialect is the database whose SQL is judged.
+	Dialect *apiv1alpha1.SQLDialect `json:"dialect,omitempty"`
+	// unknownFunctions answers text that calls a function that is neither the
+	// server's own nor listed in functions.
 	UnknownFunctions *apiv1alpha1.UnknownFunctions `json:"unknownFunctions,omitempty"`
+	// functions say what functions do that are not the server's own, such as
+	// PostGIS's. An exact name counts before a pattern, then the stricter class.
+	// A function that is known to do more than it says here stays what it is.
+	Functions []SQLFunctionApplyConfiguration `json:"functions,omitempty"`
+	// tables bound the tables that a text may name, to read or to change. Omitted:
+	// any.
+	Tables *SQLTablesApplyConfiguration `json:"tables,omitempty"`
+	// requireWhere lists the statements that are denied without a condition that
+	// chooses rows; one that is always true, such as 1 = 1, is none.
+	RequireWhere []apiv1alpha1.WhereStatement `json:"requireWhere,omitempty"`
 	// overrides change the answer to a class or a kind of statement: they loosen
 	// AskUser to Allow or tighten anything, and never loosen Deny.
 	Overrides []OverrideApplyConfiguration `json:"overrides,omitempty"`
@@ -70,11 +82,50 @@ func (b *DestructiveSQLApplyConfiguration) WithMaxBytes(value int32) *Destructiv
 	return b
 }
 
+// WithDialect sets the Dialect field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Dialect field is set to the value of the last call.
+func (b *DestructiveSQLApplyConfiguration) WithDialect(value apiv1alpha1.SQLDialect) *DestructiveSQLApplyConfiguration {
+	b.Dialect = &value
+	return b
+}
+
 // WithUnknownFunctions sets the UnknownFunctions field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the UnknownFunctions field is set to the value of the last call.
 func (b *DestructiveSQLApplyConfiguration) WithUnknownFunctions(value apiv1alpha1.UnknownFunctions) *DestructiveSQLApplyConfiguration {
 	b.UnknownFunctions = &value
+	return b
+}
+
+// WithFunctions adds the given value to the Functions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Functions field.
+func (b *DestructiveSQLApplyConfiguration) WithFunctions(values ...*SQLFunctionApplyConfiguration) *DestructiveSQLApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFunctions")
+		}
+		b.Functions = append(b.Functions, *values[i])
+	}
+	return b
+}
+
+// WithTables sets the Tables field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tables field is set to the value of the last call.
+func (b *DestructiveSQLApplyConfiguration) WithTables(value *SQLTablesApplyConfiguration) *DestructiveSQLApplyConfiguration {
+	b.Tables = value
+	return b
+}
+
+// WithRequireWhere adds the given value to the RequireWhere field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequireWhere field.
+func (b *DestructiveSQLApplyConfiguration) WithRequireWhere(values ...apiv1alpha1.WhereStatement) *DestructiveSQLApplyConfiguration {
+	for i := range values {
+		b.RequireWhere = append(b.RequireWhere, values[i])
+	}
 	return b
 }
 

@@ -15,6 +15,8 @@ type RewriteApplyConfiguration struct {
 	Tools []string `json:"tools,omitempty"`
 	// set maps argument paths to the JSON values that they get.
 	Set *runtime.RawExtension `json:"set,omitempty"`
+	// sqlLimit bounds the rows that queries in an argument give.
+	SQLLimit *SQLLimitApplyConfiguration `json:"sqlLimit,omitempty"`
 	// remove lists the argument paths that are taken away.
 	Remove []string `json:"remove,omitempty"`
 }
@@ -40,6 +42,14 @@ func (b *RewriteApplyConfiguration) WithTools(values ...string) *RewriteApplyCon
 // If called multiple times, the Set field is set to the value of the last call.
 func (b *RewriteApplyConfiguration) WithSet(value runtime.RawExtension) *RewriteApplyConfiguration {
 	b.Set = &value
+	return b
+}
+
+// WithSQLLimit sets the SQLLimit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SQLLimit field is set to the value of the last call.
+func (b *RewriteApplyConfiguration) WithSQLLimit(value *SQLLimitApplyConfiguration) *RewriteApplyConfiguration {
+	b.SQLLimit = value
 	return b
 }
 
