@@ -114,8 +114,7 @@ func TestABaselineEnforcesAndTakesAPersonsConsentOnly(t *testing.T) {
 		Hooks: []plan.Hook{{
 			Name: "h", Kind: plan.KindDestructiveSQL, FailurePolicy: plan.FailureDeny, TimeoutMilliseconds: 1000,
 			Tools: []string{"db_query_sql"}, Guards: foundingSQLGuards(),
-			DestructiveSQL: &plan.DestructiveSQL{
-				MaxBytes: 16384, UnknownFunctions: plan.VerdictAsk,
+			DestructiveSQL: &plan.DestructiveSQL{Dialect: plan.DialectPostgres, MaxBytes: 16384, UnknownFunctions: plan.VerdictAsk,
 				Overrides: []plan.Override{{Class: "admin", Decision: plan.VerdictDeny}},
 			},
 		}},

@@ -30,9 +30,9 @@ func (c *sqlCase) accepts(e chain.Effect) bool {
 	return c.Expect == string(e) || slices.Contains(c.AlsoDefensible, string(e))
 }
 
-func readCases(t *testing.T) []sqlCase {
+func readCases(t *testing.T, file string) []sqlCase {
 	t.Helper()
-	f, err := os.Open("../../../test/cases/sql.jsonl")
+	f, err := os.Open("../../../test/cases/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +119,15 @@ func decide(tb testing.TB, h chain.Hook, args map[string]any) chain.Decision {
 // Cases with other arguments than sql are about what the chain does with
 // undeclared arguments and with consent: it has the tests.
 func TestGivenCasesAreDecidedAsExpected(t *testing.T) {
+	for _, file := range []string{"sql.jsonl", "sql-more.jsonl"} {
+		t.Run(file, func(t *testing.T) { checkCases(t, file) })
+	}
+}
+
+func checkCases(t *testing.T, file string) {
 	h := newHook(t, plan.DestructiveSQL{})
 	var unsafe, alarms, others, right int
-	for _, c := range readCases(t) {
+	for _, c := range readCases(t, file) {
 		if !slices.Equal(slices.Sorted(maps.Keys(c.Call.Args)), []string{"sql"}) {
 			continue
 		}

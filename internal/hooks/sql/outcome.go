@@ -2,6 +2,7 @@ package sql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookpolicy/hookpolicy/internal/chain"
@@ -120,7 +121,48 @@ func (o *outcome) question() chain.AskUser {
 		}
 		q.Details = append(q.Details, r.text)
 	}
+	q.Details = append(q.Details, o.touched()...)
 	return q
+}
+
+// touched says for people how many statements there are, and which tables they
+// name.
+func (o *outcome) touched() []string {
+	var reads, changes []string
+	statements := 0
+	for _, r := range o.reports {
+		statements += r.Count
+		for _, t := range r.Tables {
+			list := &reads
+			if t.Write {
+				list = &changes
+			}
+			if name := t.String(); !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+	}
+	var lines []string
+	if statements > 1 {
+		lines = append(lines, fmt.Sprintf("%d statements in all", statements))
+	}
+	if len(changes) > 0 {
+		lines = append(lines, "changes "+listed(changes))
+	}
+	if len(reads) > 0 {
+		lines = append(lines, "reads "+listed(reads))
+	}
+	return lines
+}
+
+// maxShown is how many tables people are shown.
+const maxShown = 20
+
+func listed(names []string) string {
+	if more := len(names) - maxShown; more > 0 {
+		return strings.Join(names[:maxShown], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // message tells the agent what was refused and, where it helps, how to say it
@@ -157,85 +199,4 @@ func explain(code string) string {
 	default:
 		return "it is not SQL that PostgreSQL can parse"
 	}
-}
-
-// addNames holds the names in a report against the policy's lists.
-func (o *outcome) addNames(r *rules, report *sqlclass.Report) {
-	if report.MoreNames && (r.tables != nil || r.functions.any()) {
-		o.deny(ruling{code: CodeNames, rule: CodeNames, text: "it names more tables or functions than the policy can check; send it in smaller parts"})
-		return
-	}
-	o.addTables(r.tables, report)
-	if !r.functions.any() {
-		return
-	}
-	for _, f := range report.Functions {
-		class := r.functions.classOf(f)
-		switch {
-		case class == 0 && f.Class == 0:
-			o.put(r.unknownFunctions, ruling{
-				code: CodeUnknownFunction, rule: "sql.unknownFunctions", risk: chain.RiskMedium,
-				text: "call of " + f.String() + ", which is in no catalogue",
-			})
-		case class > f.Class:
-			o.addDeclared(r, f, class)
-		}
-	}
-}
-
-// addDeclared answers the call of a function of which the policy says more
-// than is known of it.
-func (o *outcome) addDeclared(r *rules, f sqlclass.Function, class sqlclass.Class) {
-	a, tightened := r.answerTo("FuncCall", class)
-	o.put(a, rulingOf(&sqlclass.Finding{
-		Node: "FuncCall", Class: class, Code: sqlclass.CodeFunction,
-		Text: "call of " + f.String() + ", which the policy counts as " + class.String(),
-	}, tightened))
-}
-
-func (o *outcome) put(a answer, r ruling) {
-	switch a {
-	case allow:
-	case ask:
-		o.asked = append(o.asked, r)
-	default:
-		o.deny(r)
-	}
-}
-
-func (o *outcome) addTables(t *tables, report *sqlclass.Report) {
-	if t == nil {
-		return
-	}
-	for _, table := range report.Tables {
-		if !t.permit(table) {
-			o.deny(ruling{
-				code: CodeTable, rule: CodeTable, text: "the policy does not allow the table " + table.String(),
-				hint: t.hintFor(table),
-			})
-			return
-		}
-	}
-	if len(report.Hidden) > 0 {
-		o.deny(ruling{
-			code: CodeTablesHidden, rule: CodeTablesHidden,
-			text: "the policy bounds the tables, and it may reach others by " + report.Hidden[0],
-		})
-	}
-}
-
-func (t *tables) hintFor(table sqlclass.Table) string {
-	if table.Schema == "" && len(t.searchPath) > 1 {
-		return "write its schema before its name"
-	}
-	return ""
-}
-
-// addWhere denies a statement that the policy wants to choose rows and that
-// does not.
-func (o *outcome) addWhere(r *rules, f *sqlclass.Finding) {
-	if !r.whereOf[f.Node] || f.Class <= sqlclass.Read || f.Where == "" || f.Where == sqlclass.WherePresent {
-		return
-	}
-	o.deny(ruling{code: CodeWhere, rule: CodeWhere, text: f.Text, hint: "the policy requires a condition that chooses rows by their columns"})
 }

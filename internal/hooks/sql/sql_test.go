@@ -117,6 +117,7 @@ func TestAQuestionShowsTheWorstFirstAndEverything(t *testing.T) {
 		Prompt: "The agent wants to run SQL: DELETE on orders WITHOUT WHERE: all rows, and 3 more",
 		Details: []string{
 			"DELETE on a with WHERE", "call of f, which is in no catalogue", "DELETE on orders WITHOUT WHERE: all rows", "change of who is a member of a role",
+			"4 statements in all", "changes a, orders",
 		},
 		Risk: chain.RiskHigh,
 	}
