@@ -31,6 +31,9 @@ func FuzzClassify(f *testing.F) {
 		if r.Class == 0 || (r.Code != "" && r.Class != sqlclass.Forbidden) {
 			t.Fatalf("report %+v has no class", r)
 		}
+		if r.Code == "" && !r.MoreNames {
+			everyTableIsNamed(t, text, r)
+		}
 		if r.Class > sqlclass.Write {
 			return
 		}
@@ -54,6 +57,51 @@ func FuzzClassify(f *testing.F) {
 			t.Fatal("no statement was allowed")
 		}
 	})
+}
+
+// everyTableIsNamed holds a report to the names of relations in the tree. Names
+// from WITH, and those that a locking clause has from FROM, are no tables.
+func everyTableIsNamed(t *testing.T, text string, r *sqlclass.Report) {
+	t.Helper()
+	doc, err := pg.ParseToJSON(text)
+	if err != nil {
+		t.Fatalf("a report on what does not parse: %v", err)
+	}
+	var tree any
+	if err := json.Unmarshal([]byte(doc), &tree); err != nil {
+		return // a literal that JSON cannot hold
+	}
+	named, with := make(map[string]bool), make(map[string]bool)
+	collectNames(tree, named, with)
+	for _, table := range r.Tables {
+		delete(named, table.Name)
+	}
+	for name := range named {
+		if !with[name] {
+			t.Fatalf("%q names the relation %q, and the report does not", text, name)
+		}
+	}
+}
+
+func collectNames(v any, named, with map[string]bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			collectNames(e, named, with)
+		}
+	case map[string]any:
+		for key, e := range v {
+			s, isText := e.(string)
+			switch {
+			case key == "relname" && isText:
+				named[s] = true
+			case key == "ctename" && isText:
+				with[s] = true
+			case key != "lockedRels":
+				collectNames(e, named, with)
+			}
+		}
+	}
 }
 
 // oracle judges a tree in JSON by the names of its nodes.

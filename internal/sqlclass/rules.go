@@ -51,17 +51,17 @@ func insertStmt(_ *walker, s *pg.InsertStmt, v *verdict) {
 	}
 }
 
-func updateStmt(_ *walker, s *pg.UpdateStmt, v *verdict) {
-	reaches(v, "UPDATE of "+relation(s.Relation), s.WhereClause)
+func updateStmt(w *walker, s *pg.UpdateStmt, v *verdict) {
+	w.reaches(v, "UPDATE of "+relation(s.Relation), s.WhereClause)
 }
 
-func deleteStmt(_ *walker, s *pg.DeleteStmt, v *verdict) {
-	reaches(v, "DELETE on "+relation(s.Relation), s.WhereClause)
+func deleteStmt(w *walker, s *pg.DeleteStmt, v *verdict) {
+	w.reaches(v, "DELETE on "+relation(s.Relation), s.WhereClause)
 }
 
 // reaches says which rows a statement with this condition reaches.
-func reaches(v *verdict, verb string, where *pg.Node) {
-	v.where = whereOf(where)
+func (w *walker) reaches(v *verdict, verb string, where *pg.Node) {
+	v.where = w.whereOf(where)
 	v.allRows = v.where != WherePresent
 	switch v.where {
 	case WhereMissing:
@@ -76,7 +76,7 @@ func reaches(v *verdict, verb string, where *pg.Node) {
 }
 
 // mergeStmt lets a MERGE that only adds pass as an INSERT does.
-func mergeStmt(_ *walker, s *pg.MergeStmt, v *verdict) {
+func mergeStmt(w *walker, s *pg.MergeStmt, v *verdict) {
 	v.text = "MERGE into " + relation(s.Relation)
 	v.class = Write
 	for _, n := range s.MergeWhenClauses {
@@ -91,7 +91,7 @@ func mergeStmt(_ *walker, s *pg.MergeStmt, v *verdict) {
 		}
 	}
 	if v.class == Destructive {
-		if v.where = whereOf(s.JoinCondition); v.where != WherePresent {
+		if v.where = w.whereOf(s.JoinCondition); v.where != WherePresent {
 			v.allRows = true
 			v.text += ", ON a condition that chooses no rows: all rows"
 		}

@@ -120,19 +120,38 @@ func isMessage(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[proto.Message]())
 }
 
-// eachMessage calls f with the name of every message within m, and of m.
-func eachMessage(m protoreflect.Message, f func(name string)) {
-	f(string(m.Descriptor().Name()))
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.Kind() != protoreflect.MessageKind:
-		case fd.IsList():
-			for i := range v.List().Len() {
-				eachMessage(v.List().Get(i).Message(), f)
-			}
-		default:
-			eachMessage(v.Message(), f)
-		}
+// holds reports whether a message of a name is within one of a shape.
+func (g *grammar) holds(s *shape, v reflect.Value, name string) bool {
+	if s.name == name {
 		return true
-	})
+	}
+	for i := range s.kids {
+		k := &s.kids[i]
+		switch f := v.Field(k.field); k.form {
+		case single:
+			if !f.IsNil() && g.holds(k.shape, f.Elem(), name) {
+				return true
+			}
+		case many:
+			for j := range f.Len() {
+				if e := f.Index(j); !e.IsNil() && g.holds(k.shape, e.Elem(), name) {
+					return true
+				}
+			}
+		case choice:
+			if !f.IsNil() && g.choiceHolds(f.Elem().Elem(), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *grammar) choiceHolds(wrapper reflect.Value, name string) bool {
+	s, ok := g.wrappers[wrapper.Type()]
+	if !ok { // a scalar
+		return false
+	}
+	inner := wrapper.Field(0)
+	return !inner.IsNil() && g.holds(s, inner.Elem(), name)
 }

@@ -1,6 +1,7 @@
 package sqlclass
 
 import (
+	"reflect"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v5"
@@ -35,7 +36,7 @@ func truthOf(b bool) truth {
 }
 
 // whereOf says what a condition does to choose rows.
-func whereOf(n *pg.Node) Where {
+func (w *walker) whereOf(n *pg.Node) Where {
 	switch {
 	case n == nil:
 		return WhereMissing
@@ -48,20 +49,11 @@ func whereOf(n *pg.Node) Where {
 	case never:
 		return WherePresent
 	default:
-		if !namesColumn(n) {
+		if !w.grammar.holds(w.grammar.node, reflect.ValueOf(n).Elem(), "ColumnRef") {
 			return WhereConstant
 		}
 		return WherePresent
 	}
-}
-
-// namesColumn reports whether a column is named anywhere in a condition.
-func namesColumn(n *pg.Node) bool {
-	found := false
-	eachMessage(n.ProtoReflect(), func(name string) {
-		found = found || name == "ColumnRef" || name == "CurrentOfExpr"
-	})
-	return found
 }
 
 // truthOfNode folds what is plainly the same for every row: constants,

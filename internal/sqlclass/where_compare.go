@@ -47,8 +47,12 @@ func compare(l *pg.Node, op string, r *pg.Node) truth {
 		return never
 	}
 	order, known := 0, sameValue(l, r)
-	if a, b := numberOf(l), numberOf(r); !known && a != nil && b != nil {
-		order, known = a.Cmp(b), true
+	if !known {
+		if a := numberOf(l); a != nil {
+			if b := numberOf(r); b != nil {
+				order, known = a.Cmp(b), true
+			}
+		}
 	}
 	if a, b := textOf(l), textOf(r); !known && a != nil && b != nil {
 		if op != "=" && op != "<>" && op != "!=" { // the order depends on the collation
