@@ -20,12 +20,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AllowedNamespaces"):
 		return &apiv1alpha1.AllowedNamespacesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalAsk"):
+		return &apiv1alpha1.ApprovalAskApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalPolicy"):
+		return &apiv1alpha1.ApprovalPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalRequest"):
+		return &apiv1alpha1.ApprovalRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Approvals"):
 		return &apiv1alpha1.ApprovalsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalTerms"):
 		return &apiv1alpha1.ApprovalTermsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalTimeouts"):
 		return &apiv1alpha1.ApprovalTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ApprovalUse"):
+		return &apiv1alpha1.ApprovalUseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Approvers"):
 		return &apiv1alpha1.ApproversApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Argument"):
@@ -42,6 +50,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClusterHookPolicySpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Context"):
 		return &apiv1alpha1.ContextApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CountedVote"):
+		return &apiv1alpha1.CountedVoteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DataVolume"):
 		return &apiv1alpha1.DataVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Datum"):
@@ -92,6 +102,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SQLLimitApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SQLTables"):
 		return &apiv1alpha1.SQLTablesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ToolApproval"):
+		return &apiv1alpha1.ToolApprovalApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ToolApprovalSpec"):
+		return &apiv1alpha1.ToolApprovalSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ToolApprovalStatus"):
+		return &apiv1alpha1.ToolApprovalStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ToolApprovalVote"):
+		return &apiv1alpha1.ToolApprovalVoteApplyConfiguration{}
 
 	}
 	return nil

@@ -45,6 +45,110 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalAsk
+  map:
+    fields:
+    - name: hook
+      type:
+        scalar: string
+    - name: rule
+      type:
+        scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalPolicy
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalRequest
+  map:
+    fields:
+    - name: args
+      type:
+        namedType: __untyped_atomic_
+    - name: asks
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalAsk
+          elementRelationship: atomic
+    - name: chainDigest
+      type:
+        scalar: string
+    - name: consent
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Consent
+    - name: decideBy
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: decisionID
+      type:
+        scalar: string
+    - name: details
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: digest
+      type:
+        scalar: string
+    - name: heldAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: minimumApprovers
+      type:
+        scalar: numeric
+    - name: policies
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalPolicy
+          elementRelationship: atomic
+    - name: policyGeneration
+      type:
+        scalar: numeric
+    - name: policyName
+      type:
+        scalar: string
+    - name: policyUID
+      type:
+        scalar: string
+    - name: prompt
+      type:
+        scalar: string
+    - name: replica
+      type:
+        scalar: string
+    - name: requester
+      type:
+        scalar: string
+    - name: risk
+      type:
+        scalar: string
+    - name: riskReasons
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: service
+      type:
+        scalar: string
+    - name: session
+      type:
+        scalar: string
+    - name: tool
+      type:
+        scalar: string
+    - name: useWithinSeconds
+      type:
+        scalar: numeric
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalState
+  scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalTerms
   map:
     fields:
@@ -73,6 +177,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 300
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalUse
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: decisionID
+      type:
+        scalar: string
+    - name: replica
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Approvals
   map:
     fields:
@@ -192,6 +308,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: projectKind
       type:
         scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.CountedVote
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: user
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DataType
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DataVolume
@@ -269,6 +394,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: votes
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.VotesGuard
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.DecisionService
   map:
     fields:
@@ -648,6 +776,77 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.StatementClass
   scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApproval
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalSpec
+    - name: status
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalStatus
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalSpec
+  map:
+    fields:
+    - name: request
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalRequest
+    - name: votes
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalVote
+          elementRelationship: associative
+          keys:
+          - user
+      default: []
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalStatus
+  map:
+    fields:
+    - name: counted
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.CountedVote
+          elementRelationship: associative
+          keys:
+          - user
+    - name: endedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: revision
+      type:
+        scalar: numeric
+    - name: settledAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: state
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalState
+    - name: usedBy
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.ApprovalUse
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.ToolApprovalVote
+  map:
+    fields:
+    - name: decision
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.VoteDecision
+    - name: reason
+      type:
+        scalar: string
+    - name: user
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Trust
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.UndeclaredArguments
@@ -657,6 +856,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.UnlistedTools
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Unmatched
+  scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.VoteDecision
+  scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.VotesGuard
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.WhereStatement
   scalar: string
@@ -761,6 +964,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsOperationType
   scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:
