@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/checkpoint"
 )
 
 // A chain is one tenant's. Its fields belong, in this order, to whoever opens
@@ -32,6 +33,11 @@ type chain struct {
 	file     File // nil: to be opened
 	poisoned bool // an fdatasync of seg failed: never write it again
 	used     uint64
+
+	// What is durable of it; guarded by Log.durableMu.
+	tree    checkpoint.Tree
+	mark    checkpoint.Watermark
+	changed bool // it is in Log.changed
 }
 
 // A position is where the next record goes.

@@ -53,6 +53,10 @@ type Log struct {
 	files map[*chain]struct{} // of the writer: chains with an open file
 	turn  uint64              // of the writer
 
+	durableMu sync.Mutex // guards chain.tree, chain.mark and what follows
+	changed   []*chain   // chains that have grown since Log.grown
+	watcher   watcher
+
 	requests sync.Pool
 	health   health
 	observer Observer
