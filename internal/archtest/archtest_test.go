@@ -60,6 +60,8 @@ var rules = map[string]map[string]string{
 	"/cmd/manager":            controller,
 	"/internal/testkit":       {"/internal": "tests of every reconciler may use it"},
 	"/internal/kubetest":      {"/internal": "tests of every package may use it"},
+
+	"/internal/audit/checkpoint": {"k8s.io/": noKubernetes, "/api": leaf, "/internal": leaf},
 }
 
 // controller is what the operator's side of the program must never reach: it

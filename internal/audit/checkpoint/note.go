@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -67,46 +66,6 @@ func isOrigin(s string) bool {
 		}
 	}
 	return true
-}
-
-// A Key signs checkpoints.
-type Key struct {
-	signer note.Signer
-	vkey   string
-}
-
-// NewKey makes the key with a name and a seed; the name is as an origin.
-func NewKey(name string, seed [ed25519.SeedSize]byte) (*Key, error) {
-	if !isOrigin(name) {
-		return nil, errors.New("make a key: its name is not one")
-	}
-	public := ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)
-	vkey, err := note.NewEd25519VerifierKey(name, public)
-	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
-	}
-	id := strings.Split(vkey, "+")[1]
-	skey := "PRIVATE+KEY+" + name + "+" + id + "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, seed[:]...))
-	signer, err := note.NewSigner(skey)
-	if err != nil {
-		return nil, errors.New("make a key: the seed gives none") // the cause could hold the seed
-	}
-	return &Key{signer: signer, vkey: vkey}, nil
-}
-
-// Verifier returns the public half: NAME+ID+KEY, as in c2sp.org/signed-note.
-func (k *Key) Verifier() string { return k.vkey }
-
-// Sign returns a checkpoint with its signature, as text.
-func (k *Key) Sign(c Checkpoint) ([]byte, error) {
-	if !isOrigin(c.Origin) || c.Size > MaxSize {
-		return nil, errors.New("sign a checkpoint: not one that can be read again")
-	}
-	signed, err := note.Sign(&note.Note{Text: c.String()}, k.signer)
-	if err != nil {
-		return nil, fmt.Errorf("sign a checkpoint: %w", err)
-	}
-	return signed, nil
 }
 
 // Verifiers are the public keys that a reader trusts.

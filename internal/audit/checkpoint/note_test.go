@@ -64,6 +64,27 @@ func TestTheGoldenVectorIsSignedAndRead(t *testing.T) {
 	}
 }
 
+func TestAKeyComesBackFromItsSecret(t *testing.T) {
+	k, err := checkpoint.GenerateKey(goldenOrigin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := checkpoint.ParseKey(k.Secret())
+	if err != nil || back.Verifier() != k.Verifier() || back.Name() != goldenOrigin {
+		t.Errorf("comes back as %v (%v)", back, err)
+	}
+	for _, text := range []string{"", k.Secret() + "\n", k.Secret()[1:], k.Verifier(), k.Secret()[:len(k.Secret())-4]} {
+		if _, err := checkpoint.ParseKey(text); err == nil {
+			t.Error("another text is taken for a secret")
+		} else if strings.Contains(err.Error(), "PRIVATE") {
+			t.Error("the error holds the secret")
+		}
+	}
+	if _, err := checkpoint.GenerateKey("a+b"); err == nil {
+		t.Error("a name with a plus sign is taken")
+	}
+}
+
 // T30: malformed notes.
 func TestMalformedNotesAreRefused(t *testing.T) {
 	v, err := checkpoint.NewVerifiers(goldenVerifier)
