@@ -17,7 +17,8 @@
 // Every entry has these members:
 //
 //	v          1, the version of the format
-//	kind       what the record tells of: genesis, boot, policy, decision, …
+//	kind       what the record tells of: genesis, boot, policy, decision, …;
+//	           a reader takes kinds that it does not know for records of the log
 //	seq        place in the chain, a decimal string, contiguous from "0"
 //	prev_hash  record_hash of the record before; 64 zeros in the first
 //	ts         UTC, RFC 3339 with exactly six decimals, never decreasing

@@ -13,6 +13,11 @@ const (
 	KindTimeout  Kind = "timeout"  // a held call that nobody decided in time
 	KindOutcome  Kind = "outcome"  // what the enforcement point says the tool did
 	KindShutdown Kind = "shutdown" // an orderly end
+
+	KindKey        Kind = "key"        // a key that signs checkpoints
+	KindCheckpoint Kind = "checkpoint" // a signed checkpoint of another chain
+	KindHeartbeat  Kind = "heartbeat"  // nothing happened for a while
+	KindGap        Kind = "gap"        // records were given up by a repair
 )
 
 // A Record is what happened, without its place in a chain: the log adds v,
