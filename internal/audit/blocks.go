@@ -19,28 +19,27 @@ const (
 type block struct {
 	data  []byte // whole lines, but for the last block of a file
 	buf   []byte
-	lines []parsed // up to the first bad one
-	bad   *LineError
+	lines []parsed
 	done  chan struct{}
 }
 
 func (b *block) check(chainOnly bool, c *lineChecker) {
-	b.lines, b.bad = b.lines[:0], nil
-	for rest := b.data; len(rest) > 0 && b.bad == nil; {
+	b.lines = b.lines[:0]
+	for rest := b.data; len(rest) > 0; {
 		n := bytes.IndexByte(rest, '\n') + 1
+		b.lines = append(b.lines, parsed{})
+		p := &b.lines[len(b.lines)-1]
 		switch {
-		case n == 0 && len(rest) > MaxLine:
-			b.bad = &LineError{ReasonTooLong, "line is longer than any record"}
-		case n == 0:
-			b.bad = &LineError{ReasonTorn, "last line ends early"}
+		case n > 0:
+			p.size = n
+			p.bad = c.check(rest[:n], chainOnly, p)
+		case len(rest) > MaxLine:
+			n, p.bad = len(rest), &LineError{ReasonTooLong, "line is longer than any record; what follows it in this file was not read"}
 		default:
-			b.lines = append(b.lines, parsed{})
-			last := len(b.lines) - 1
-			if b.bad = c.check(rest[:n], chainOnly, &b.lines[last]); b.bad != nil {
-				b.lines = b.lines[:last]
-			}
-			rest = rest[n:]
+			n, p.bad = len(rest), &LineError{ReasonTorn, "last line ends early"}
+			p.torn = rest
 		}
+		rest = rest[n:]
 	}
 }
 

@@ -75,3 +75,35 @@ func skipValue(b []byte, i int) int {
 	}
 	return i
 }
+
+// member returns a member of a canonical object as it stands, nil without one.
+func member(object []byte, name string) []byte {
+	i := 1
+	for i < len(object) && object[i] == '"' {
+		end := skipString(object, i)
+		if end < 0 || end >= len(object) || object[end] != ':' {
+			return nil
+		}
+		start := end + 1
+		n := skipValue(object, start)
+		if n <= start {
+			return nil
+		}
+		if string(object[i+1:end-1]) == name {
+			return object[start:n]
+		}
+		i = n + 1
+	}
+	return nil
+}
+
+// textMember returns the inside of a text member of a canonical object.
+func textMember(object []byte, name string) []byte { return unquoted(orNull(member(object, name))) }
+
+// orNull returns raw, or null for nothing.
+func orNull(raw []byte) []byte {
+	if raw == nil {
+		return []byte("null")
+	}
+	return raw
+}

@@ -55,12 +55,15 @@ func ParseLine(line []byte) (Line, error) {
 	return l, nil
 }
 
-// parsed is a line that is good by itself.
+// parsed is a line that was checked by itself.
 type parsed struct {
-	m    members // within the line
-	hash Hash
-	text [hexLen]byte // the hash in hexadecimal
-	size int          // of the line, in bytes
+	m      members // within the line
+	hash   Hash
+	text   [hexLen]byte // the hash in hexadecimal
+	stored []byte       // record_hash, if it is not the hash
+	size   int          // of the line, in bytes
+	bad    *LineError
+	torn   []byte // what there is of a last line without a newline
 }
 
 // A lineChecker checks lines one after another in the same memory.
@@ -80,6 +83,7 @@ func (c *lineChecker) check(line []byte, chainOnly bool, p *parsed) *LineError {
 	p.size, p.hash = len(line), leafHash(c.entry)
 	hex.Encode(p.text[:], p.hash[:])
 	if string(p.text[:]) != string(stored) {
+		p.stored = stored
 		return &LineError{ReasonHash, "record_hash is not the hash of the record"}
 	}
 	p.m = members{}

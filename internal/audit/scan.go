@@ -6,9 +6,12 @@ import (
 )
 
 // members are the members of an entry that a chain is made of, as they stand
-// between their quotes (v without any). Absent ones are nil.
+// between their quotes, and those that closure and checkpoints are read from.
+// Absent ones are nil. v, ref, approval, detail and repeat stand as they are.
 type members struct {
 	v, kind, log, prev, seq, tenant, ts []byte
+
+	id, decision, ref, approval, outcome, detail, repeat []byte
 }
 
 func (m *members) set(name, raw []byte) {
@@ -27,6 +30,20 @@ func (m *members) set(name, raw []byte) {
 		m.tenant = unquoted(raw)
 	case "ts":
 		m.ts = unquoted(raw)
+	case "id":
+		m.id = unquoted(raw)
+	case "decision":
+		m.decision = unquoted(raw)
+	case "ref":
+		m.ref = raw
+	case "approval":
+		m.approval = raw
+	case "outcome":
+		m.outcome = raw
+	case "detail":
+		m.detail = raw
+	case "repeat":
+		m.repeat = raw
 	}
 }
 
