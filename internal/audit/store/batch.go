@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/checkpoint"
 )
 
 // A batch is full at either bound.
@@ -48,15 +49,28 @@ type part struct {
 	after    position
 	buf      []byte
 	lastLen  int
+	hashes   []checkpoint.Hash // of its lines
 	requests []*request
 	intro    bool // it introduces the chain
-	err      error
 }
 
 type batch struct {
 	parts   []*part
 	records int
 	bytes   int
+
+	intros []*chain // that it introduces
+
+	err   error
+	ended []sealed // segments of the journal that end before it
+	upTo  uint64   // number of the journal's line after it
+}
+
+func (b *batch) lines() (n uint64) {
+	for _, p := range b.parts {
+		n += uint64(len(p.hashes))
+	}
+	return n
 }
 
 func (b *batch) empty() bool { return b.records == 0 }
@@ -132,56 +146,55 @@ func (l *Log) hand(b *batch) {
 	for _, p := range b.parts {
 		p.after = p.chain.pos
 		p.chain.part = nil
+		if p.intro {
+			b.intros = append(b.intros, p.chain)
+		}
 	}
 	l.toWrite <- b
 }
 
 // settle takes back the places of what was not written, and gives them to what
-// was placed after it.
+// was placed after it. The parts of what was written are the spiller's by now.
 func (l *Log) settle(b *batch) {
+	if b.err == nil {
+		for _, c := range b.intros {
+			c.intro = nil
+		}
+		return
+	}
 	for _, p := range b.parts {
 		c := p.chain
-		switch {
-		case p.err == nil && p.intro:
-			c.intro = nil
-		case p.err != nil:
-			c.pos = p.before
-			if p.intro {
-				c.introduced = false
-			}
-			if c.part != nil {
-				l.placeAgain(c.part)
-			}
+		c.pos = p.before
+		if p.intro {
+			c.introduced = false
+		}
+		if c.part != nil {
+			l.placeAgain(c.part)
 		}
 		l.recycle(p)
 	}
 }
 
 func (l *Log) placeAgain(p *part) {
-	p.before, p.buf, p.intro = p.chain.pos, p.buf[:0], false
+	p.before, p.buf, p.hashes, p.intro = p.chain.pos, p.buf[:0], p.hashes[:0], false
 	for _, r := range p.requests {
 		l.place(p.chain, p, r)
 	}
 }
 
-// maxSpareParts bounds the memory that waits for its next use.
-const maxSpareParts = 16
-
 func (l *Log) newPart(c *chain) *part {
-	p := new(part)
-	if n := len(l.spare); n > 0 {
-		p, l.spare = l.spare[n-1], l.spare[:n-1]
+	p, ok := l.parts.Get().(*part)
+	if !ok {
+		p = new(part)
 	}
 	p.chain, p.before = c, c.pos
 	return p
 }
 
 func (l *Log) recycle(p *part) {
-	if len(l.spare) < maxSpareParts {
-		clear(p.requests)
-		*p = part{buf: p.buf[:0], requests: p.requests[:0]}
-		l.spare = append(l.spare, p)
-	}
+	clear(p.requests)
+	*p = part{buf: p.buf[:0], hashes: p.hashes[:0], requests: p.requests[:0]}
+	l.parts.Put(p)
 }
 
 // endChains writes an orderly end into every chain in use.
@@ -208,10 +221,14 @@ func (l *Log) endChains() {
 	}
 }
 
+// writeLast waits for a batch of the end. The reserve is for it.
 func (l *Log) writeLast(b *batch) {
 	l.hand(b)
 	b = <-l.written
-	for _, p := range b.parts {
-		l.closeErr = errors.Join(l.closeErr, p.err)
+	if b.err != nil && l.freeReserve() {
+		again := &batch{parts: b.parts, records: b.records, bytes: b.bytes}
+		l.toWrite <- again
+		b = <-l.written
 	}
+	l.closeErr = errors.Join(l.closeErr, b.err)
 }

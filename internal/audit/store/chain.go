@@ -13,7 +13,7 @@ import (
 )
 
 // A chain is one tenant's. Its fields belong, in this order, to whoever opens
-// it, to the committer, and to the writer.
+// it, to the committer, and to the spiller.
 type chain struct {
 	tenant string
 	id     string
@@ -29,15 +29,19 @@ type chain struct {
 	introduced bool         // it was placed
 	part       *part        // what the next batch has for this chain
 
-	seg      segment
-	file     File // nil: to be opened
-	poisoned bool // an fdatasync of seg failed: never write it again
-	used     uint64
+	names []string // files in quarantine/ that the intro names
+	at    spot     // as far as it is written to its files
+	safe  spot     // as far as it is durable in its files
+	spilled
+	file File // nil: to be opened
+	used uint64
 
-	// What is durable of it; guarded by Log.durableMu.
+	// What is durable of it, in the journal or in its files; guarded by
+	// Log.durableMu.
 	tree    checkpoint.Tree
 	mark    checkpoint.Watermark
-	changed bool // it is in Log.changed
+	last    time.Time // of the last record in tree
+	changed bool      // it is in Log.changed
 }
 
 // A position is where the next record goes.
@@ -47,13 +51,26 @@ type position struct {
 	time time.Time // of the last record
 }
 
-// A segment is the file that a chain writes to, as far as it is durable.
-type segment struct {
-	name    string // "" before the first
+// A spot is a place in a chain's files.
+type spot struct {
+	exists  bool   // there is a segment
+	first   uint64 // in its name
 	size    int64
 	lastLen int // of its last line; 0 if it has none
 	next    uint64
 	head    audit.Hash
+}
+
+func (s *state) spot() spot {
+	return spot{true, s.First, s.Size, s.LastLen, s.next(), audit.Hash(s.Head)}
+}
+
+// spilled is what a chain's files need.
+type spilled struct {
+	unsynced []uint64 // segments that were written since they were synced
+	entries  bool     // names of files or directories were made since
+	behind   bool     // lines are missing in them, to be had from the journal
+	poisoned bool     // a sync of them failed: what is not safe must be written anew
 }
 
 func newOrigin(id string) string {
@@ -95,7 +112,8 @@ func (l *Log) addChain(tenant string) *chain {
 	defer l.chainsMu.Unlock()
 	c := l.chains[tenant]
 	if c == nil {
-		c = &chain{tenant: tenant, id: TenantID(tenant)}
+		id := TenantID(tenant)
+		c = &chain{tenant: tenant, id: id, dir: chainDir(id)}
 		l.chains[tenant] = c
 	}
 	return c
@@ -109,13 +127,11 @@ func (l *Log) openChain(c *chain) error {
 	if c.open.Load() {
 		return nil
 	}
-	r := recovery{fs: l.fs, tenant: c.tenant, id: c.id}
-	switch err := r.run(c); {
+	switch err := l.recover(c); {
 	case err == nil:
 	case isCorrupt(err):
 		c.refuse(err)
 	default:
-		c.pos, c.seg = position{}, segment{}
 		l.health.failed(err)
 		return fmt.Errorf("%w: open chain: %w", ErrUnavailable, err)
 	}
@@ -147,5 +163,6 @@ func (l *Log) line(c *chain, p *part, d *audit.Draft, origin string) {
 		Seq: c.pos.next, Prev: c.pos.head, Time: now, Tenant: c.tenant, Replica: l.replica, Log: origin,
 	})
 	p.lastLen = len(p.buf) - start
+	p.hashes = append(p.hashes, h)
 	c.pos = position{c.pos.next + 1, h, now}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -53,6 +54,9 @@ var _ store.FS = (*faultFS)(nil)
 
 func (f *faultFS) called(op, name string) (int, error) {
 	f.counts[op]++
+	if strings.HasPrefix(name, "journal/") {
+		f.counts["journal "+op]++
+	}
 	if f.fail == nil {
 		return 0, nil
 	}
@@ -114,8 +118,37 @@ func (f *faultFS) Rename(from, to string) error {
 	if _, err := f.called("rename", to); err != nil {
 		return err
 	}
+	if f.entries[from] == nil {
+		return fs.ErrNotExist
+	}
 	f.entries[to] = f.entries[from]
 	delete(f.entries, from)
+	return nil
+}
+
+func (f *faultFS) Remove(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.entries[name] == nil {
+		return fs.ErrNotExist
+	}
+	if _, err := f.called("remove", name); err != nil {
+		return err
+	}
+	delete(f.entries, name)
+	return nil
+}
+
+func (f *faultFS) SyncAll() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.called("syncall", "."); err != nil {
+		return err
+	}
+	f.durable = maps.Clone(f.entries)
+	for _, n := range f.entries {
+		n.synced = slices.Clone(n.data)
+	}
 	return nil
 }
 
@@ -235,20 +268,49 @@ func (f *faultFile) Size() (int64, error) {
 	return int64(len(f.data)), nil
 }
 
+func (f *faultFile) Allocate(size int64) error {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	if _, err := f.fs.called("write", f.name); err != nil {
+		return err
+	}
+	f.data = make([]byte, size)
+	return nil
+}
+
 func (f *faultFile) Close() error { return nil }
 
 // crash returns what the disk holds after a power cut: durable entries, and of
 // each file what was synced plus some of the sectors written since: the first
 // ones or, if the disk reorders, any.
 func (f *faultFS) crash(r *rand.Rand) *faultFS {
+	return f.after(f.durable, func(n *inode) []byte { return n.afterCrash(r, f.reorders) })
+}
+
+// powerCut returns what the disk holds if nothing reached it that was not
+// synced.
+func (f *faultFS) powerCut() *faultFS {
+	return f.after(f.durable, func(n *inode) []byte { return slices.Clone(n.synced) })
+}
+
+// killed returns what the kernel holds after the process was killed.
+func (f *faultFS) killed() *faultFS {
+	return f.after(f.entries, func(n *inode) []byte { return slices.Clone(n.data) })
+}
+
+func (f *faultFS) after(entries map[string]*inode, data func(*inode) []byte) *faultFS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := newFaultFS()
 	g.reorders = f.reorders
-	for name, n := range f.durable {
+	for _, name := range slices.Sorted(maps.Keys(entries)) { // a directory before what is in it
+		n := entries[name]
+		if g.entries[path.Dir(name)] == nil {
+			continue // its directory is lost
+		}
 		m := &inode{dir: n.dir}
 		if !n.dir {
-			m.data = n.afterCrash(r, f.reorders)
+			m.data = data(n)
 			m.synced = slices.Clone(m.data)
 		}
 		g.entries[name], g.durable[name] = m, m
@@ -279,12 +341,17 @@ func (n *inode) afterCrash(r *rand.Rand, reorders bool) []byte {
 	return out
 }
 
+// journal returns what the journal's segments hold, in order.
+func (f *faultFS) journal() (names []string, contents []string) { return f.files("journal/") }
+
 // segments returns the contents of the segments of the only chain, in order.
-func (f *faultFS) segments() (names []string, contents []string) {
+func (f *faultFS) segments() (names []string, contents []string) { return f.files("t/") }
+
+func (f *faultFS) files(prefix string) (names []string, contents []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name := range f.entries {
-		if strings.HasSuffix(name, ".jsonl") {
+		if n := f.entries[name]; strings.HasPrefix(name, prefix) && !n.dir && !strings.HasSuffix(name, "/state") {
 			names = append(names, name)
 		}
 	}

@@ -14,12 +14,18 @@ type FS interface {
 	// Mkdir makes a directory; fs.ErrExist if it is there.
 	Mkdir(name string, perm fs.FileMode) error
 	Rename(from, to string) error
+	// Remove removes a file; fs.ErrNotExist if it is not there.
+	Remove(name string) error
 	// ReadDir returns the names in a directory, sorted.
 	ReadDir(name string) ([]string, error)
 	// SyncDir makes the entries of a directory durable.
 	SyncDir(name string) error
-	// Lock makes the file and locks it against other processes until it is
-	// closed; ErrLocked if another one holds it.
+	// SyncAll makes everything in the file system durable. It returns an error
+	// if anything written since the FS was made, or since the last call, could
+	// not be.
+	SyncAll() error
+	// Lock makes the file and locks it, and the log's directory, against other
+	// processes until it is closed; ErrLocked if another one holds either.
 	Lock(name string) (io.Closer, error)
 }
 
@@ -32,4 +38,6 @@ type File interface {
 	// Datasync makes what was written durable, as fdatasync does.
 	Datasync() error
 	Size() (int64, error)
+	// Allocate gives an empty file a size and the space for it.
+	Allocate(size int64) error
 }

@@ -1,16 +1,22 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// health is what the last attempt to write came to.
+// health is what the last attempts to write came to. It logs changes, not
+// attempts.
 type health struct {
+	log    *slog.Logger
 	bad    atomic.Bool
+	behind atomic.Bool
 	mu     sync.Mutex
 	err    error
 	probed time.Time
@@ -20,7 +26,9 @@ func (h *health) failed(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.err = err
-	h.bad.Store(true)
+	if !h.bad.Swap(true) {
+		h.log.Error("records cannot be written: every decision is denied", "error", err)
+	}
 }
 
 func (h *health) worked() {
@@ -29,8 +37,40 @@ func (h *health) worked() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.recovered()
+}
+
+// recovered needs mu.
+func (h *health) recovered() {
 	h.err = nil
-	h.bad.Store(false)
+	if h.bad.Swap(false) {
+		h.log.Info("records can be written again")
+	}
+}
+
+// gaveUp tells of a segment of the journal that is not written any more.
+func (h *health) gaveUp(err error, goesOn bool) {
+	if goesOn {
+		h.log.Warn("the journal goes on in a new file after an error", "error", err)
+	}
+}
+
+// fellBehind tells that tenants' files do not have what the journal has. It is
+// no reason to deny: the journal keeps it.
+func (h *health) fellBehind(err error) {
+	if !h.behind.Swap(true) {
+		h.log.Warn("tenants' files cannot be written: the journal keeps their records", "error", err)
+	}
+}
+
+func (h *health) caughtUp() {
+	if h.behind.Load() && h.behind.Swap(false) {
+		h.log.Info("tenants' files have all records again")
+	}
+}
+
+func (h *health) refused(tenant string, err error) {
+	h.log.Error("a chain is damaged and takes no more records", "tenant", tenant, "error", err)
 }
 
 const (
@@ -57,7 +97,8 @@ func (l *Log) Ready() error {
 	if now := l.clock(); now.Sub(h.probed) >= probeInterval {
 		h.probed = now
 		if h.err = l.probe(); h.err == nil {
-			h.bad.Store(false)
+			h.recovered()
+			l.keepReserve()
 		}
 	}
 	if h.err != nil {
@@ -82,4 +123,45 @@ func (l *Log) probe() error {
 		return fmt.Errorf("write %s: %w", probeName, err)
 	}
 	return nil
+}
+
+// keepReserve sees to it that the reserve is there. On a disk that has no room
+// for it, it does without.
+func (l *Log) keepReserve() {
+	if l.reserved <= 0 || l.reserve.Load() {
+		return
+	}
+	f, err := l.fs.OpenFile(reserveName, os.O_CREATE, filePerm)
+	if err == nil {
+		var size int64
+		if size, err = f.Size(); err == nil && size < l.reserved {
+			err = f.Allocate(l.reserved)
+		}
+		if err == nil {
+			err = f.Datasync()
+		}
+		_ = f.Close() // it was synced
+	}
+	if err != nil {
+		_ = l.fs.Remove(reserveName) // half of it is no use
+		l.logger.Warn("there is no room for a reserve: a full disk will not hold the last records", "bytes", l.reserved, "error", err)
+		return
+	}
+	l.reserve.Store(true)
+}
+
+// freeReserve gives the reserve's space to what must be written now. It reports
+// whether that freed any.
+func (l *Log) freeReserve() bool {
+	if l.reserved <= 0 {
+		return false
+	}
+	l.reserve.Store(false)
+	err := l.fs.Remove(reserveName)
+	if err == nil {
+		l.logger.Warn("the reserve is used up for the last records")
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		l.logger.Warn("the reserve cannot be used", "error", err)
+	}
+	return err == nil
 }

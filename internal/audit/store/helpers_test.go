@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ const tenant = "acme/policy"
 
 func open(tb testing.TB, dir string, o store.Options) *store.Log {
 	tb.Helper()
+	o.ReserveBytes = cmp.Or(o.ReserveBytes, -1)
 	l, err := store.Open(dir, o)
 	if err != nil {
 		tb.Fatal(err)

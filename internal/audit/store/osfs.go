@@ -12,7 +12,12 @@ import (
 
 // osFS is a directory of the operating system. It holds the directory open, so
 // that renaming it or putting a link in its place leads nowhere else.
-type osFS struct{ root *os.Root }
+type osFS struct {
+	root *os.Root
+	// dir is the directory itself: what it locks stays locked though somebody
+	// removes LOCK, and SyncAll tells through it of every error since.
+	dir *os.File
+}
 
 func openOS(dir string) (*osFS, error) {
 	if err := os.MkdirAll(dir, dirPerm); err != nil {
@@ -22,7 +27,12 @@ func openOS(dir string) (*osFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osFS{root}, nil
+	d, err := root.Open(".")
+	if err != nil {
+		_ = root.Close() // the error to report is the other one
+		return nil, err
+	}
+	return &osFS{root, d}, nil
 }
 
 func (o *osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
@@ -35,6 +45,8 @@ func (o *osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 
 func (o *osFS) Mkdir(name string, perm fs.FileMode) error { return o.root.Mkdir(name, perm) }
 func (o *osFS) Rename(from, to string) error              { return o.root.Rename(from, to) }
+func (o *osFS) Remove(name string) error                  { return o.root.Remove(name) }
+func (o *osFS) SyncAll() error                            { return syncFileSystem(o.dir) }
 
 func (o *osFS) ReadDir(name string) ([]string, error) {
 	d, err := o.root.Open(name)
@@ -56,18 +68,42 @@ func (o *osFS) SyncDir(name string) error {
 }
 
 func (o *osFS) Lock(name string) (io.Closer, error) {
-	f, err := o.root.OpenFile(name, os.O_RDWR|os.O_CREATE, filePerm)
-	if err != nil {
+	if err := flock(o.dir); err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close() // the error to report is the other one
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, ErrLocked
-		}
-		return nil, fmt.Errorf("lock %s: %w", name, err)
+	f, err := o.root.OpenFile(name, os.O_RDWR|os.O_CREATE, filePerm)
+	if err == nil {
+		err = flock(f)
 	}
-	return f, nil
+	if err != nil {
+		if f != nil {
+			_ = f.Close() // the error to report is the other one
+		}
+		return nil, errors.Join(err, o.dir.Close())
+	}
+	return locks{f, o.dir, o.root}, nil
+}
+
+func flock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrLocked
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// locks are closed together, which unlocks them.
+type locks []io.Closer
+
+func (l locks) Close() error {
+	var err error
+	for _, c := range l {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 type osFile struct{ *os.File }

@@ -1,184 +1,262 @@
 package store
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"math"
-	"os"
 	"path"
-	"strconv"
+	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 )
 
-// A recovery brings one tenant's chain back to its last good record.
+// A recovery brings a log back to what was acknowledged. It works on what the
+// journal holds, whatever the size of the chains, and can be cut off and begun
+// again anywhere: nothing is changed but what it would change again.
 type recovery struct {
-	fs     FS
-	tenant string
-	id     string
-	cuts   []any // what was moved to quarantine/, as members of a record
+	fs      FS
+	upgrade bool // the layout had no journal
+
+	segments []sealed
+	next     uint64              // number of the next line
+	chains   map[string]*ofChain // by tenant
+	torn     []byte
+	tornAt   int64
 }
 
-// run fills in where the chain stands and how its next record introduces it.
-func (r *recovery) run(c *chain) error {
-	dir := path.Join(tenantsDir, r.id)
-	c.dir = path.Join(dir, logDir)
-	for _, d := range []string{dir, c.dir} {
-		if err := mkdir(r.fs, d); err != nil {
+// An ofChain is what the journal holds of a chain.
+type ofChain struct {
+	id    string
+	first uint64
+	last  audit.Line
+	mend  *mender
+	lines []byte // of the chunk
+	heads []audit.Line
+	sizes []int
+}
+
+func (c *ofChain) next() uint64 { return c.last.Seq + 1 }
+
+// run recovers, and leaves the journal empty.
+func (r *recovery) run(j *journal) error {
+	if err := r.read(); err != nil {
+		return err
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if len(r.torn) > 0 {
+		last := r.segments[len(r.segments)-1]
+		if _, err := setAside(r.fs, journalDir, last.first, r.tornAt, r.torn); err != nil {
 			return err
 		}
 	}
-	segments, err := segmentsOf(r.fs, c.dir)
+	if err := r.mend(); err != nil {
+		return err
+	}
+	j.fs, j.next = r.fs, r.next
+	if err := j.begin(nil, 0); err != nil {
+		return err
+	}
+	old := slices.DeleteFunc(r.segments, func(s sealed) bool { return s.first == j.first })
+	return removeSegments(r.fs, old)
+}
+
+// read reads all of the journal and finds what is torn.
+func (r *recovery) read() error {
+	r.chains = make(map[string]*ofChain)
+	firsts, err := segmentsOf(r.fs, journalDir)
 	if err != nil {
 		return err
 	}
-	if len(segments) > 0 {
-		if err := r.position(c, segments); err != nil {
+	if len(firsts) == 0 && !r.upgrade {
+		return fmt.Errorf("%w: %s: its segments are missing", ErrCorrupt, journalDir)
+	}
+	if err := r.fs.Remove(path.Join(journalDir, newName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove an unfinished segment: %w", err)
+	}
+	for i, first := range firsts {
+		limit := uint64(math.MaxUint64)
+		if i+1 < len(firsts) {
+			limit = firsts[i+1]
+		}
+		if err := r.segment(first, limit); err != nil {
 			return err
 		}
 	}
-	if c.pos.next == 0 {
-		return r.begin(c)
-	}
-	if err := r.origin(c, path.Join(c.dir, segmentName(segments[0]))); err != nil {
-		return err
-	}
-	return c.introduce(audit.KindBoot, r.detail("last_seq", strconv.FormatUint(c.pos.next-1, 10)))
-}
-
-// begin gives a new chain its origin.
-func (r *recovery) begin(c *chain) error {
-	c.origin = newOrigin(r.id)
-	return c.introduce(audit.KindGenesis, r.detail("", ""))
-}
-
-func (r *recovery) detail(name, value string) map[string]any {
-	d := make(map[string]any)
-	if name != "" {
-		d[name] = value
-	}
-	if r.cuts != nil {
-		d["quarantined"] = r.cuts
-	}
-	return d
-}
-
-func segmentsOf(fsys FS, dir string) ([]uint64, error) {
-	names, err := fsys.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("read directory %s: %w", dir, err)
-	}
-	var firsts []uint64
-	for _, name := range names {
-		if first, ok := parseSegment(name); ok {
-			firsts = append(firsts, first)
-		}
-	}
-	return firsts, nil
-}
-
-// position finds the last good record in the last two segments. The one before
-// the last may hold more than the last one's name allows: what was written to
-// it when its fdatasync failed.
-func (r *recovery) position(c *chain, segments []uint64) error {
-	n := len(segments) - 1
-	last, err := r.end(path.Join(c.dir, segmentName(segments[n])), math.MaxUint64)
-	if err != nil {
-		return err
-	}
-	c.seg = segment{name: path.Join(c.dir, segmentName(segments[n])), size: last.end, lastLen: last.lastLen}
-	if n > 0 {
-		name := path.Join(c.dir, segmentName(segments[n-1]))
-		before, err := r.end(name, segments[n])
-		if err != nil {
-			return err
-		}
-		if !before.good || before.last.Seq+1 != segments[n] {
-			return fmt.Errorf("%w: %s: does not reach the next segment", ErrCorrupt, name)
-		}
-		if !last.good {
-			last.last = before.last
-		}
-	} else if !last.good {
-		if segments[0] != 0 {
-			return fmt.Errorf("%w: %s: the records before it are missing", ErrCorrupt, c.seg.name)
-		}
-		return nil // nothing was ever acknowledged
-	}
-	c.pos = position{last.last.Seq + 1, last.last.Hash, last.last.Time}
-	c.seg.next, c.seg.head = c.pos.next, c.pos.head
 	return nil
 }
 
-// end reads the end of a segment and sets aside what is torn.
-func (r *recovery) end(name string, limit uint64) (tail, error) {
-	f, err := r.fs.OpenFile(name, 0, 0)
-	if err != nil {
-		return tail{}, fmt.Errorf("open %s: %w", name, err)
-	}
-	t, err := readTail(f, name, limit)
-	if err == nil && len(t.torn) > 0 {
-		err = r.setAside(f, name, &t)
-	}
-	if closeErr := f.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("close %s: %w", name, closeErr)
-	}
-	return t, err
-}
-
-// setAside copies torn bytes to quarantine/ and then cuts them off. Done again
-// after a crash in between, it makes the same file again.
-func (r *recovery) setAside(f File, name string, t *tail) error {
-	sum := sha256.Sum256(t.torn)
-	base, _ := parseSegment(path.Base(name))
-	copyName := path.Join(quarantineDir, fmt.Sprintf("%s-%0*d-%d-%x.torn", r.id, segmentDigits, base, t.end, sum[:4]))
-	if err := writeDurably(r.fs, copyName, t.torn); err != nil {
-		return fmt.Errorf("set torn bytes of %s aside: %w", name, err)
-	}
-	if err := f.Truncate(t.end); err != nil {
-		return fmt.Errorf("cut torn bytes off %s: %w", name, err)
-	}
-	if err := f.Datasync(); err != nil {
-		return fmt.Errorf("sync %s: %w", name, err)
-	}
-	r.cuts = append(r.cuts, map[string]any{
-		"bytes":  json.Number(strconv.Itoa(len(t.torn))),
-		"file":   copyName,
-		"sha256": hex.EncodeToString(sum[:]),
-	})
-	return nil
-}
-
-// origin reads the chain's origin from its genesis.
-func (r *recovery) origin(c *chain, name string) error {
+// segment reads one segment; limit is where the next one begins. What follows
+// its last line then was written to a file that was given up.
+func (r *recovery) segment(first, limit uint64) error {
+	name := segmentPath(journalDir, first)
 	f, err := r.fs.OpenFile(name, 0, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
 	}
 	defer f.Close()
-	b := make([]byte, audit.MaxLine)
-	n, err := f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read %s: %w", name, err)
+	r.next = first
+	end, err := eachLine(f, name, 0, func(raw []byte, at int64) (bool, error) {
+		line, err := audit.ParseLine(raw)
+		if err != nil || r.next == limit {
+			return false, nil
+		}
+		r.next++
+		if !r.note(&line) {
+			return false, corrupt(f, name, at, "record does not follow the one before it")
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
 	}
-	b = b[:n]
-	line, err := audit.ParseLine(b[:bytes.IndexByte(b, '\n')+1])
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %s:1: %w", ErrCorrupt, name, err)
-	case line.Kind != audit.KindGenesis || line.Seq != 0 || line.Log == "":
-		return fmt.Errorf("%w: %s:1: not the genesis of a chain", ErrCorrupt, name)
-	case line.Tenant != r.tenant:
-		return fmt.Errorf("%w: %s:1: genesis of another tenant", ErrCorrupt, name)
+	r.segments = append(r.segments, sealed{first, end})
+	if limit != math.MaxUint64 {
+		if r.next != limit {
+			return corrupt(f, name, end, fmt.Sprintf("the next segment begins with line %d, this one ends before %d", limit, r.next))
+		}
+		return nil
 	}
-	c.origin = line.Log
+	r.tornAt = end
+	if r.torn, err = readFrom(f, name, end); err != nil {
+		return err
+	}
+	if why := whyNotTorn(r.torn, end, r.isNew); why != "" {
+		return corrupt(f, name, end, why)
+	}
 	return nil
 }
 
-// createFlags make a segment, or empty one in which nothing is durable.
-const createFlags = os.O_CREATE | os.O_TRUNC
+// note reports whether a line follows its chain's line before.
+func (r *recovery) note(line *audit.Line) bool {
+	c := r.chains[line.Tenant]
+	if c == nil {
+		r.chains[line.Tenant] = &ofChain{id: TenantID(line.Tenant), first: line.Seq, last: *line}
+		return line.Tenant != ""
+	}
+	if line.Seq != c.next() || line.Prev != c.last.Hash || line.Time.Before(c.last.Time) {
+		return false
+	}
+	c.last = *line
+	return true
+}
+
+func (r *recovery) isNew(line *audit.Line) bool {
+	c := r.chains[line.Tenant]
+	return c == nil || line.Seq >= c.next()
+}
+
+// check looks for records in the tenants' files that the journal should hold:
+// they were acknowledged, so the journal's end is not torn but lost.
+func (r *recovery) check() error {
+	known := make(map[string]bool, len(r.chains))
+	for _, c := range r.chains {
+		known[c.id] = true
+		if err := r.checkEnd(c); err != nil {
+			return err
+		}
+	}
+	if len(r.torn) == 0 {
+		return nil
+	}
+	ids, err := r.fs.ReadDir(tenantsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read directory %s: %w", tenantsDir, err)
+	}
+	for _, id := range ids {
+		if known[id] {
+			continue
+		}
+		saved, err := loadState(r.fs, id)
+		if err != nil {
+			return err
+		}
+		if saved == nil {
+			continue // of the layout before, and not used since
+		}
+		if err := checkSaved(r.fs, id, saved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEnd demands that a chain's files hold nothing after the journal's last
+// record of it.
+func (r *recovery) checkEnd(c *ofChain) error {
+	saved, err := loadState(r.fs, c.id)
+	if err != nil {
+		return err
+	}
+	if saved != nil && saved.next() > c.next() {
+		return fmt.Errorf("%w: %s: ends before record %d, which %s tells of", ErrCorrupt, journalDir, saved.next()-1, statePath(c.id))
+	}
+	segments, err := segmentsOf(r.fs, chainDir(c.id))
+	if err != nil || len(segments) == 0 {
+		return err
+	}
+	name := segmentPath(chainDir(c.id), segments[len(segments)-1])
+	f, err := r.fs.OpenFile(name, 0, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	defer f.Close()
+	at, err := lineBeyond(f, name, c.next())
+	if err == nil && at >= 0 {
+		err = corrupt(f, name, at, "record that the journal has lost")
+	}
+	return err
+}
+
+// chunkBytes is how much of the journal is put in place at a time.
+const chunkBytes = 8 << 20
+
+// mend brings the chains' files up to the journal and makes them durable.
+func (r *recovery) mend() error {
+	gathered := 0
+	err := readJournal(r.fs, r.next, func(raw []byte, line *audit.Line) error {
+		c := r.chains[line.Tenant]
+		c.lines, c.heads, c.sizes = append(c.lines, raw...), append(c.heads, *line), append(c.sizes, len(raw))
+		if gathered += len(raw); gathered < chunkBytes {
+			return nil
+		}
+		gathered = 0
+		return r.apply()
+	})
+	if err == nil {
+		err = r.apply()
+	}
+	if err != nil {
+		return err
+	}
+	var job drained
+	for _, c := range r.chains {
+		if err := c.mend.finish(); err != nil {
+			return err
+		}
+		job.marks = append(job.marks, c.mend.mark())
+	}
+	job.run(r.fs)
+	return job.err
+}
+
+func (r *recovery) apply() error {
+	for _, c := range r.chains {
+		if len(c.heads) == 0 {
+			continue
+		}
+		if c.mend == nil {
+			var err error
+			if c.mend, err = newMender(r.fs, c.id, c.first); err != nil {
+				return err
+			}
+		}
+		if err := c.mend.apply(c.lines, c.heads, c.sizes); err != nil {
+			return err
+		}
+		c.lines, c.heads, c.sizes = c.lines[:0], c.heads[:0], c.sizes[:0]
+	}
+	return nil
+}

@@ -37,7 +37,8 @@ func (unwatched) closing() error      { return nil }
 
 // grown returns the durable prefixes of the chains that have grown since it was
 // last called, in no order. It costs a copy of a tree for each of those, and
-// nothing for the others.
+// nothing for the others. A record is in it once it is in the tenant's file too,
+// so a moment after it was acknowledged.
 func (l *Log) grown() []prefix {
 	l.durableMu.Lock()
 	defer l.durableMu.Unlock()
@@ -109,18 +110,23 @@ func (c *chain) prefix() prefix {
 	return prefix{tenant: c.tenant, origin: c.origin, tree: c.tree, mark: c.mark}
 }
 
-// grow makes records of a chain durable: it adds their hashes to its tree. It
-// needs durableMu.
-func (l *Log) grow(c *chain, hashes []checkpoint.Hash) error {
-	for _, h := range hashes {
+// grow adds the records of a part, which are durable, to their chain's tree.
+func (l *Log) grow(p *part) {
+	l.durableMu.Lock()
+	defer l.durableMu.Unlock()
+	c := p.chain
+	for _, h := range p.hashes {
 		c.tree.Append(h)
 	}
+	c.last = p.after.time
 	next := c.mark
-	next.Durable = c.tree.Size()
-	next.Written = max(next.Written, next.Durable)
+	next.Durable, next.Written = c.tree.Size(), max(c.mark.Written, c.tree.Size())
+	if err := c.mark.Advance(next); err != nil {
+		c.refuse(fmt.Errorf("%w: %w", ErrCorrupt, err)) // impossible: a tree only grows
+		return
+	}
 	if !c.changed {
 		c.changed = true
 		l.changed = append(l.changed, c)
 	}
-	return c.mark.Advance(next)
 }

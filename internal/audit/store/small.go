@@ -13,14 +13,14 @@ import (
 	"path"
 )
 
-// readSmall reads a file of at most 4 KiB.
+// readSmall reads a file of at most 8 KiB.
 func readSmall(fsys FS, name string) ([]byte, error) {
 	f, err := fsys.OpenFile(name, 0, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, 4<<10)
+	b := make([]byte, 8<<10)
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -31,6 +31,18 @@ func readSmall(fsys FS, name string) ([]byte, error) {
 // writeDurably makes a file with its contents in one step: after a crash it is
 // there whole or not at all.
 func writeDurably(fsys FS, name string, data []byte) error {
+	if err := replace(fsys, name, data, File.Datasync); err != nil {
+		return err
+	}
+	return fsys.SyncDir(path.Dir(name))
+}
+
+// replaceFile does the same for everybody but a crash.
+func replaceFile(fsys FS, name string, data []byte) error {
+	return replace(fsys, name, data, func(File) error { return nil })
+}
+
+func replace(fsys FS, name string, data []byte, sync func(File) error) error {
 	tmp := name + ".tmp"
 	f, err := fsys.OpenFile(tmp, os.O_CREATE|os.O_TRUNC, filePerm)
 	if err != nil {
@@ -40,17 +52,14 @@ func writeDurably(fsys FS, name string, data []byte) error {
 		_ = f.Close() // the error to report is the other one
 		return err
 	}
-	if err := f.Datasync(); err != nil {
+	if err := sync(f); err != nil {
 		_ = f.Close() // the error to report is the other one
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := fsys.Rename(tmp, name); err != nil {
-		return err
-	}
-	return fsys.SyncDir(path.Dir(name))
+	return fsys.Rename(tmp, name)
 }
 
 func writeAll(f File, data []byte, at int64) error {
@@ -61,17 +70,29 @@ func writeAll(f File, data []byte, at int64) error {
 	return err
 }
 
-// checkFormat reads FORMAT, or writes it into a new directory.
-func checkFormat(fsys FS) error {
+// readFormat reports whether the directory has this version's layout already;
+// not so one that is new, or of the version before.
+func readFormat(fsys FS) (current bool, err error) {
 	text, err := readSmall(fsys, formatName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = writeDurably(fsys, formatName, []byte(formatText))
-	case err == nil && string(text) != formatText:
-		return ErrFormat
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s: %w", formatName, err)
+	case string(text) == formatText:
+		return true, nil
+	case string(text) == formatBefore:
+		return false, nil
 	}
-	if err != nil {
-		return fmt.Errorf("read or write %s: %w", formatName, err)
+	return false, ErrFormat
+}
+
+func fillZeros(f File, size int64) error {
+	zeros := make([]byte, min(size, 1<<20))
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if err := writeAll(f, zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -3,9 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +22,9 @@ type Options struct {
 	Clock        func() time.Time // default: time.Now
 	MaxQueue     int              // records that wait for the committer; default 4096
 	MaxOpenFiles int              // default 512
+	SegmentBytes int64            // when a file goes on in the next one; default 64 MiB
+	ReserveBytes int64            // kept for the last records; default 8 MiB, negative: none
+	Logger       *slog.Logger     // told of each change of the log's own state; default: none
 	// AppendTimeout is how long Append waits for its record to become durable;
 	// default 10 s. The record may become so later.
 	AppendTimeout time.Duration
@@ -34,7 +41,8 @@ type Log struct {
 	tenantKeys sync.Map
 	replica    string
 	clock      func() time.Time
-	maxFiles   int
+	logger     *slog.Logger
+	reserved   int64
 	timeout    time.Duration
 
 	chainsMu sync.RWMutex
@@ -46,56 +54,47 @@ type Log struct {
 	queue    chan *request
 	toWrite  chan *batch
 	written  chan *batch
+	toSpill  chan *batch
 	finished chan struct{} // closed when all is written and all files are closed
 	closeErr error         // set before finished
 
-	spare []*part             // of the committer
-	files map[*chain]struct{} // of the writer: chains with an open file
-	turn  uint64              // of the writer
+	journal journal
+	lines   []byte      // of the writer: a batch of several tenants in one piece
+	tenant  tenantFiles // of the spiller
+	reserve atomic.Bool // the reserve is there
+
+	asidesMu sync.Mutex
+	asides   map[string][]any // what no record names yet, by tenant_id or journalDir
 
 	durableMu sync.Mutex // guards chain.tree, chain.mark and what follows
 	changed   []*chain   // chains that have grown since Log.grown
 	watcher   watcher
 
 	requests sync.Pool
+	parts    sync.Pool
 	health   health
 	observer Observer
 }
 
-// Open opens the log in a directory, which it makes if need be. It reads no
-// chain, so it takes the same time whatever the size of the log.
+// Open opens the log in a directory, which it makes if need be. It reads the
+// journal and no chain, so it takes no longer the more the log holds. It
+// returns ErrCorrupt if the journal is damaged: see Repair.
 func Open(dir string, o Options) (*Log, error) {
-	l, err := open(dir, o)
+	l, err := open(dir, o, func(*Log) (watcher, error) { return unwatched{}, nil })
 	if err != nil {
 		return nil, fmt.Errorf("open audit log: %w", err)
 	}
 	return l, nil
 }
 
-func open(dir string, o Options) (*Log, error) {
+// open opens a log that is watched from its first record on.
+func open(dir string, o Options, watch func(*Log) (watcher, error)) (*Log, error) {
 	if o.Replica != "" {
 		if err := checkText(o.Replica, audit.MaxWord); err != nil {
 			return nil, fmt.Errorf("replica: %w", err)
 		}
 	}
-	l := &Log{
-		fs: o.FS, replica: o.Replica, clock: o.Clock,
-		maxFiles: orDefault(o.MaxOpenFiles, 512),
-		chains:   make(map[string]*chain),
-		queue:    make(chan *request, orDefault(o.MaxQueue, 4096)),
-		toWrite:  make(chan *batch),
-		written:  make(chan *batch, 1),
-		finished: make(chan struct{}),
-		files:    make(map[*chain]struct{}),
-		requests: sync.Pool{New: newRequest},
-		timeout:  cmp.Or(o.AppendTimeout, 10*time.Second),
-	}
-	if l.observer = o.Observer; l.observer == nil {
-		l.observer = nobody{}
-	}
-	if l.clock == nil {
-		l.clock = time.Now
-	}
+	l := newLog(o)
 	if l.fs == nil {
 		fsys, err := openOS(dir)
 		if err != nil {
@@ -107,25 +106,84 @@ func open(dir string, o Options) (*Log, error) {
 	if l.lock, err = l.fs.Lock(lockName); err != nil {
 		return nil, err
 	}
-	if err := l.prepare(); err != nil {
+	err = l.prepare()
+	if errors.Is(err, syscall.ENOSPC) && l.freeReserve() {
+		err = l.prepare()
+	}
+	if err == nil {
+		l.watcher, err = watch(l)
+	}
+	if err != nil {
+		l.journal.close()
 		_ = l.lock.Close() // the error to report is the other one
+		if errors.Is(err, ErrCorrupt) {
+			err = fmt.Errorf("%w (what can be saved, says: hookpolicy audit repair %s)", err, cmp.Or(dir, "DIR"))
+		}
 		return nil, err
 	}
+	l.keepReserve()
 	go l.run()
 	go l.write()
+	go l.spill()
 	return l, nil
 }
 
-func (l *Log) prepare() (err error) {
-	if err := checkFormat(l.fs); err != nil {
+func newLog(o Options) *Log {
+	l := &Log{
+		fs: o.FS, replica: o.Replica, clock: o.Clock,
+		logger:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		reserved: cmp.Or(o.ReserveBytes, 8<<20),
+		chains:   make(map[string]*chain),
+		queue:    make(chan *request, orDefault(o.MaxQueue, 4096)),
+		toWrite:  make(chan *batch),
+		written:  make(chan *batch, 1),
+		toSpill:  make(chan *batch, 1),
+		finished: make(chan struct{}),
+		tenant: tenantFiles{
+			maxOpen: orDefault(o.MaxOpenFiles, 512), open: make(map[*chain]struct{}), dirty: make(map[*chain]struct{}),
+			drain: drain{done: make(chan drained, 1)},
+		},
+		requests: sync.Pool{New: newRequest},
+		timeout:  cmp.Or(o.AppendTimeout, 10*time.Second),
+	}
+	l.journal.limit = defaultSegmentBytes
+	if o.SegmentBytes > 0 {
+		l.journal.limit = o.SegmentBytes
+	}
+	if l.observer = o.Observer; l.observer == nil {
+		l.observer = nobody{}
+	}
+	if l.clock == nil {
+		l.clock = time.Now
+	}
+	l.health.log = l.logger
+	return l
+}
+
+// prepare makes what a directory needs and recovers what it holds.
+func (l *Log) prepare() error {
+	current, err := readFormat(l.fs)
+	if err != nil {
 		return err
 	}
-	for _, dir := range []string{tenantsDir, quarantineDir} {
+	for _, dir := range []string{tenantsDir, quarantineDir, journalDir} {
 		if err := mkdir(l.fs, dir); err != nil {
 			return err
 		}
 	}
-	l.key, err = loadKey(l.fs)
+	if l.key, err = loadKey(l.fs); err != nil {
+		return err
+	}
+	r := recovery{fs: l.fs, upgrade: !current}
+	if err := r.run(&l.journal); err != nil {
+		return err
+	}
+	if !current {
+		if err := writeDurably(l.fs, formatName, []byte(formatText)); err != nil {
+			return fmt.Errorf("write %s: %w", formatName, err)
+		}
+	}
+	l.asides, err = asides(l.fs)
 	return err
 }
 

@@ -88,7 +88,7 @@ func TestConcurrentWritersShareSyncs(t *testing.T) {
 	if syncs := fsys.count("datasync") - before; syncs >= writers*each {
 		t.Errorf("%d records took %d syncs", writers*each, syncs)
 	}
-	if w, s := fsys.count("write"), fsys.count("datasync"); w != s {
+	if w, s := fsys.count("journal write"), fsys.count("journal datasync"); w != s {
 		t.Errorf("%d writes and %d syncs: not one of each a batch", w, s)
 	}
 	shut(t, l)
@@ -97,6 +97,47 @@ func TestConcurrentWritersShareSyncs(t *testing.T) {
 	if len(got.m) != writers*each {
 		t.Errorf("%d acknowledged", len(got.m))
 	}
+}
+
+func TestABatchIsOneWriteAndOneSyncForAnyNumberOfTenants_P5(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fsys := newFaultFS()
+		l := open(t, "", store.Options{FS: fsys})
+		const tenants = 1000
+		gate := make(chan struct{})
+		fsys.block = func(string) { <-gate }
+		var acked sync.WaitGroup
+		for i := range tenants + 1 {
+			if i == 1 {
+				synctest.Wait() // the first one is being synced
+			}
+			acked.Go(func() {
+				if _, err := l.Append(t.Context(), fmt.Sprint("tenant-", i), decision("x")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		fsys.setFail(nil) // counts from here, with the first one's sync
+		close(gate)
+		acked.Wait()
+		synctest.Wait()
+		if n := fsys.count("datasync"); n != 2 {
+			t.Errorf("%d syncs of files, want that of the first record and one of the batch", n)
+		}
+		if n := fsys.count("journal write"); n != 1 {
+			t.Errorf("%d writes to the journal, want one", n)
+		}
+		if n := fsys.count("syncdir") + fsys.count("syncall"); n != 0 {
+			t.Errorf("%d syncs beside those of the journal", n)
+		}
+		shut(t, l)
+		for i := range tenants + 1 {
+			if len(fsys.entries["t/"+store.TenantID(fmt.Sprint("tenant-", i))+"/log/"+fmt.Sprintf("%020d.jsonl", 0)].data) == 0 {
+				t.Fatalf("tenant %d has no chain", i)
+			}
+		}
+	})
 }
 
 func TestWhatWaitsDuringASyncGoesIntoOneBatch(t *testing.T) {
@@ -120,7 +161,7 @@ func TestWhatWaitsDuringASyncGoesIntoOneBatch(t *testing.T) {
 	})
 }
 
-func TestNothingIsAcknowledgedBeforeItIsSynced(t *testing.T) {
+func TestNothingIsAcknowledgedBeforeItIsSynced_T11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := newFaultFS()
 		l := open(t, "", store.Options{FS: fsys})
@@ -142,7 +183,7 @@ func TestNothingIsAcknowledgedBeforeItIsSynced(t *testing.T) {
 	})
 }
 
-func TestARecordMayLandAfterItsCallerHasGone(t *testing.T) {
+func TestARecordMayLandAfterItsCallerHasGone_T16(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := newFaultFS()
 		l := open(t, "", store.Options{FS: fsys})
@@ -196,7 +237,7 @@ func TestAFullQueueIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestTimeNeverGoesBack(t *testing.T) {
+func TestTimeNeverGoesBack_T18(t *testing.T) {
 	fsys := newFaultFS()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time {
@@ -215,25 +256,40 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-func TestASecondProcessIsRefused(t *testing.T) {
+func TestASecondProcessIsRefused_T39(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, dir, store.Options{})
-	if _, err := store.Open(dir, store.Options{}); !errors.Is(err, store.ErrLocked) {
-		t.Errorf("error is %v", err)
+	add(t, l, "a")
+	for _, spoil := range []func() error{
+		func() error { return nil },
+		func() error { return os.Remove(filepath.Join(dir, "LOCK")) },
+		func() error { return os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o600) },
+		func() error { return os.Remove(filepath.Join(dir, "FORMAT")) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Open(dir, store.Options{}); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("error is %v", err)
+		}
 	}
+	add(t, l, "b")
 	shut(t, l)
-	shut(t, open(t, dir, store.Options{}))
+	l = open(t, dir, store.Options{})
+	add(t, l, "c")
+	shut(t, l)
+	verified(t, dir)
 }
 
 func TestAnUnknownFormatIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "FORMAT"), []byte("hookpolicy audit v2\n"))
+	write(t, filepath.Join(dir, "FORMAT"), []byte("hookpolicy audit v9\n"))
 	if _, err := store.Open(dir, store.Options{}); !errors.Is(err, store.ErrFormat) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-func TestHostileTenantNamesStayInTheDirectory(t *testing.T) {
+func TestHostileTenantNamesStayInTheDirectory_T38(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
 	l := open(t, dir, store.Options{})
 	for _, name := range []string{

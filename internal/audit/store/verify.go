@@ -111,7 +111,7 @@ func (r *Report) logDir(path string) error {
 		return err
 	}
 	// The last two are what the service keeps beside its log.
-	known := []string{lockName, formatName, keysDir, tenantsDir, quarantineDir, probeName, "admin.sock", "last-good.json"}
+	known := []string{lockName, formatName, keysDir, journalDir, tenantsDir, quarantineDir, reserveName, probeName, "admin.sock", "last-good.json"}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
 			r.Unknown = append(r.Unknown, filepath.Join(path, e.Name()))
@@ -145,7 +145,7 @@ func (r *Report) tenantDir(path string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != logDir || !e.IsDir() {
+		if e.Name() != stateName && (e.Name() != logDir || !e.IsDir()) {
 			r.Unknown = append(r.Unknown, filepath.Join(path, e.Name()))
 		}
 	}
