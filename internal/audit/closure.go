@@ -12,8 +12,8 @@ import (
 // decided once, and every outcome names a decision. It keeps what is open and
 // of decisions the last million.
 type Closure struct {
-	// Partial says that the chain does not begin with its first record: what
-	// came before is not known.
+	// Partial says that records of the chain are not known, such as those before
+	// the first one: nothing is wrong then for want of another record.
 	Partial bool
 
 	sum       ClosureSummary
@@ -247,7 +247,7 @@ func (c *Closure) End(file string) (ClosureSummary, []*Finding) {
 		case h.state != "":
 		case h.boots:
 			sum.Forgotten++
-		case h.decideBy != "" && c.after(h.decideBy):
+		case h.decideBy != "" && !c.Partial && c.after(h.decideBy):
 			late = append(late, &Finding{File: file, Seq: h.seq, Reason: ReasonClosure,
 				Detail: fmt.Sprintf("record %d: held call was neither approved, rejected nor timed out, and its time is over", h.seq)})
 		default:

@@ -37,15 +37,16 @@ type Verifier struct {
 	// being written: then it is no finding.
 	Torn func(seq uint64, part []byte) bool
 
-	sum   Summary
-	began bool
-	fault bool                  // there was a finding: the tree is not known any more
-	ts    [len(timeLayout)]byte // of the last record
-	seq   []byte                // text of sum.Next
-	heads [2][]byte             // what the next prev_hash may be; both empty: not known
-	lost  bool                  // the last line could not be read: it may have been no record
-	tree  checkpoint.Tree
-	fits  uint64 // the largest checkpoint that the chain fits
+	sum     Summary
+	began   bool
+	fault   bool                  // there was a finding: the tree is not known any more
+	ts      [len(timeLayout)]byte // of the last record
+	seq     []byte                // text of sum.Next
+	heads   [2][]byte             // what the next prev_hash may be; both empty: not known
+	resumed bool                  // Resume was called before anything was read
+	lost    bool                  // the last line could not be read: it may have been no record
+	tree    checkpoint.Tree
+	fits    uint64 // the largest checkpoint that the chain fits
 }
 
 // An Expected is a checkpoint that a chain must fit: the root over its first
@@ -67,11 +68,13 @@ type Summary struct {
 	Head    Hash   // hash of the last record
 	Time    string // of the last record
 	Root    Hash   // over all records; zero after a finding, or if the chain began later
+	Fits    uint64 // size of the largest of Expect that the chain fits
 }
 
 // Summary returns what was read so far.
 func (v *Verifier) Summary() Summary {
 	s := v.sum
+	s.Fits = v.fits
 	if v.began {
 		s.Time = string(v.ts[:])
 	}
@@ -79,6 +82,17 @@ func (v *Verifier) Summary() Summary {
 		s.Root = v.tree.Root()
 	}
 	return s
+}
+
+// Resume lets the chain go on with another record than the next, after a
+// finding of the caller's own.
+func (v *Verifier) Resume(seq uint64) {
+	v.sum.Next, v.fault, v.lost = seq, true, false
+	if v.Closure != nil {
+		v.Closure.Partial = true
+	}
+	v.heads = [2][]byte{v.heads[0][:0], v.heads[1][:0]}
+	v.resumed = true
 }
 
 func (v *Verifier) wholeTree() bool { return !v.fault && v.tree.Size() == v.sum.Next }
@@ -136,7 +150,12 @@ func (v *Verifier) take(at *Finding, p *parsed) error {
 		e = v.inspect(at, p)
 	}
 	if e != nil {
-		v.fault = v.fault || e.Reason != ReasonClosure
+		if e.Reason != ReasonClosure {
+			v.fault = true
+			if v.Closure != nil {
+				v.Closure.Partial = true // what is missing may be what closes the rest
+			}
+		}
 		f := at.with(e.Reason, e.Detail)
 		if e.Reason == ReasonRoot {
 			f.Seq = v.fits
@@ -235,6 +254,7 @@ func (v *Verifier) inspect(at *Finding, p *parsed) *LineError {
 	at.Seq = v.sum.Next - 1
 	seq := at.Seq
 	if v.Same != nil && !v.Same(seq, p.hash) {
+		v.Same = nil // what follows differs for that reason
 		return &LineError{ReasonJournal, "journal holds another record of this number"}
 	}
 	if v.Note != nil && string(p.m.kind) == string(KindCheckpoint) {
@@ -260,7 +280,9 @@ func (v *Verifier) inspect(at *Finding, p *parsed) *LineError {
 // begin takes over what the first record fixes for the whole chain.
 func (v *Verifier) begin(p *parsed) *LineError {
 	var zero Hash
-	v.heads[0] = hex.AppendEncode(v.heads[0][:0], zero[:])
+	if !v.resumed {
+		v.heads[0] = hex.AppendEncode(v.heads[0][:0], zero[:])
+	}
 	v.began = true
 	if v.Partial {
 		seq, err := strconv.ParseUint(string(p.m.seq), 10, 64)
