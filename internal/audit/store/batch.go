@@ -60,6 +60,7 @@ type batch struct {
 	bytes   int
 
 	intros []*chain // that it introduces
+	last   bool     // the log is being closed
 
 	err   error
 	ended []sealed // segments of the journal that end before it
@@ -223,10 +224,11 @@ func (l *Log) endChains() {
 
 // writeLast waits for a batch of the end. The reserve is for it.
 func (l *Log) writeLast(b *batch) {
+	b.last = true
 	l.hand(b)
 	b = <-l.written
 	if b.err != nil && l.freeReserve() {
-		again := &batch{parts: b.parts, records: b.records, bytes: b.bytes}
+		again := &batch{parts: b.parts, records: b.records, bytes: b.bytes, last: true}
 		l.toWrite <- again
 		b = <-l.written
 	}

@@ -70,6 +70,29 @@ type statement struct {
 	note   []byte
 }
 
+// OpenSigned is Open for a log that signs what becomes durable. It returns
+// ErrCorrupt too if the log is older, or another one, than what was signed or
+// published of it. ctx bounds the start only.
+func OpenSigned(ctx context.Context, dir string, o Options, signing Signing) (*Log, error) {
+	var s *signer
+	l, err := open(dir, o, func(l *Log) (watcher, error) {
+		var err error
+		if s, err = newSigner(l, signing); err != nil {
+			return nil, err
+		}
+		return s, nil
+	})
+	if err == nil {
+		if err = s.begin(ctx); err != nil {
+			err = errors.Join(err, l.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open audit log: %w", err)
+	}
+	return l, nil
+}
+
 // newSigner reads or makes what the log signs with. It must be there before any
 // chain is opened.
 func newSigner(l *Log, o Signing) (*signer, error) {

@@ -227,4 +227,23 @@ func (h *heads) waiting() ([]head, error) {
 	return out, nil
 }
 
+// forgetSigned makes the log forget what it signed of chains: a repair has given
+// up records that were signed, and says so in a record of kind gap. Whoever
+// kept what was published still finds the loss.
+func forgetSigned(fsys FS, ids ...string) error {
+	h, err := openHeads(fsys, false)
+	if errors.Is(err, errHeadsMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		h.useful -= h.at[id].len
+		delete(h.at, id)
+		delete(h.pending, id)
+	}
+	return errors.Join(h.rewrite(), h.close())
+}
+
 func (h *heads) close() error { return h.file.Close() }

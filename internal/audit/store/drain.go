@@ -23,7 +23,7 @@ type drain struct {
 	pending []sealed // to be removed
 	running bool
 	done    chan drained
-	retry   time.Time
+	pause   <-chan time.Time // not nil after a failure, until the next try
 	upTo    uint64 // number of the journal's line after what was spilled
 }
 
@@ -43,25 +43,11 @@ type mark struct {
 	err      error
 }
 
-// takeDrain begins to empty ended segments and takes in what came of that.
-func (l *Log) takeDrain(b *batch) {
-	d := &l.tenant.drain
-	d.upTo = b.upTo
-	d.pending = append(d.pending, b.ended...)
-	select {
-	case r := <-d.done:
-		l.drained(r)
-	default:
-	}
-	if len(d.pending) > 0 && !d.running && !l.clock().Before(d.retry) {
-		l.startDrain()
-	}
-}
-
+// startDrain begins to empty the segments that have ended.
 func (l *Log) startDrain() {
 	d := &l.tenant.drain
 	if err := l.catchUp(); err != nil {
-		d.retry = l.clock().Add(drainRetry)
+		d.pause = time.After(drainRetry)
 		l.health.fellBehind(err)
 		return
 	}
@@ -94,7 +80,7 @@ func (l *Log) drained(r drained) {
 	}
 	if r.err != nil {
 		d.pending = append(r.segments, d.pending...)
-		d.retry = l.clock().Add(drainRetry)
+		d.pause = time.After(drainRetry)
 		l.health.fellBehind(r.err)
 		return
 	}

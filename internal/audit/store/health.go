@@ -96,6 +96,9 @@ func (l *Log) Ready() error {
 	defer h.mu.Unlock()
 	if now := l.clock(); now.Sub(h.probed) >= probeInterval {
 		h.probed = now
+		if errors.Is(h.err, errJournalFull) && l.journal.undrained.Load() > 0 {
+			return fmt.Errorf("%w: %w", ErrUnavailable, h.err)
+		}
 		if h.err = l.probe(); h.err == nil {
 			h.recovered()
 			l.keepReserve()

@@ -38,9 +38,10 @@ var errJournalFull = errors.New("the journal is full: tenants' files cannot be w
 
 // append makes a batch durable: with one write and one sync or, if these fail,
 // with those of one new segment. It returns the segments that it ended.
-func (j *journal) append(data []byte, lines uint64) (ended []sealed, err error) {
+// The last batches of a log go in however full the journal is.
+func (j *journal) append(data []byte, lines uint64, last bool) (ended []sealed, err error) {
 	before := j.undrained.Load()
-	if before+j.size > 3*j.limit {
+	if before > 0 && before+j.size > 3*j.limit && !last {
 		return nil, errJournalFull
 	}
 	if j.file != nil && (j.size < j.limit || before > 0) {

@@ -22,13 +22,28 @@ type tenantFiles struct {
 // tenants' files. It alone touches the files of open chains.
 func (l *Log) spill() {
 	defer close(l.finished)
-	for b := range l.toSpill {
-		for _, p := range b.parts {
-			l.spillPart(p)
-			l.grow(p)
-			l.recycle(p)
+	d := &l.tenant.drain
+	for batches := l.toSpill; batches != nil; {
+		select {
+		case b, ok := <-batches:
+			if !ok {
+				batches = nil
+				continue
+			}
+			for _, p := range b.parts {
+				l.spillPart(p)
+				l.grow(p)
+				l.recycle(p)
+			}
+			d.upTo, d.pending = b.upTo, append(d.pending, b.ended...)
+		case r := <-d.done:
+			l.drained(r)
+		case <-d.pause:
+			d.pause = nil
 		}
-		l.takeDrain(b)
+		if len(d.pending) > 0 && !d.running && d.pause == nil {
+			l.startDrain()
+		}
 	}
 	l.closeErr = errors.Join(l.closeErr, l.watcher.closing())
 	l.lastDrain()

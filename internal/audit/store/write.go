@@ -27,7 +27,7 @@ func (l *Log) write() {
 
 // commit makes a batch durable.
 func (l *Log) commit(b *batch) (err error) {
-	b.ended, err = l.journal.append(l.oneBuffer(b), b.lines())
+	b.ended, err = l.journal.append(l.oneBuffer(b), b.lines(), b.last)
 	if fault := l.journal.fault; fault != nil {
 		l.journal.fault = nil
 		l.observer.FileGivenUp()
