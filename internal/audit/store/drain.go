@@ -23,8 +23,9 @@ type drain struct {
 	pending []sealed // to be removed
 	running bool
 	done    chan drained
+	ran     chan struct{}    // holds one if it has ended since the writer looked
 	pause   <-chan time.Time // not nil after a failure, until the next try
-	upTo    uint64 // number of the journal's line after what was spilled
+	upTo    uint64           // number of the journal's line after what was spilled
 }
 
 // A drained is what a run of it came to.
@@ -49,6 +50,7 @@ func (l *Log) startDrain() {
 	if err := l.catchUp(); err != nil {
 		d.pause = time.After(drainRetry)
 		l.health.fellBehind(err)
+		d.tellWriter()
 		return
 	}
 	job := drained{segments: d.pending, marks: l.marks()}
@@ -64,6 +66,7 @@ func (l *Log) startDrain() {
 func (l *Log) drained(r drained) {
 	d := &l.tenant.drain
 	d.running = false
+	defer d.tellWriter()
 	for i := range r.marks {
 		m := &r.marks[i]
 		c := m.chain
@@ -115,6 +118,13 @@ func (l *Log) lastDrain() {
 	job.run(l.fs)
 	if job.err != nil {
 		l.health.fellBehind(job.err)
+	}
+}
+
+func (d *drain) tellWriter() {
+	select {
+	case d.ran <- struct{}{}:
+	default:
 	}
 }
 

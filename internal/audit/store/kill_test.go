@@ -106,13 +106,14 @@ func killOne(t *testing.T, dir string, round int, got []acks) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
+	lines, last := bufio.NewScanner(out), ""
 	for left := rand.IntN(3000); lines.Scan(); left-- {
 		if left == 0 {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 		}
+		last = last[max(0, len(last)-1500):] + "\n" + lines.Text()
 		f := strings.Fields(lines.Text())
 		if len(f) != 3 || len(f[2]) != 64 {
 			continue // cut off by the kill
@@ -123,5 +124,7 @@ func killOne(t *testing.T, dir string, round int, got []acks) {
 		}
 		got[f[0][0]-'0'].add(f[0], audit.Receipt{Seq: seq, Hash: f[2]})
 	}
-	_ = cmd.Wait() // it was killed
+	if err := cmd.Wait(); cmd.ProcessState.Exited() {
+		t.Fatalf("the child ended by itself: %v, after %q", err, last)
+	}
 }

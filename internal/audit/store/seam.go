@@ -23,6 +23,8 @@ type watcher interface {
 	// chain for good, any other one until the next try. The watcher compares p
 	// with what it has signed and calls Log.signed and Log.anchored for it.
 	opened(p prefix) error
+	// stopping is called by Close while records are still taken, once or more.
+	stopping()
 	// closing is called by Close when every record, those of kind shutdown
 	// included, is durable and none will follow. It is called once, before the
 	// directory is unlocked, and may write files.
@@ -33,6 +35,7 @@ type watcher interface {
 type unwatched struct{}
 
 func (unwatched) opened(prefix) error { return nil }
+func (unwatched) stopping()           {}
 func (unwatched) closing() error      { return nil }
 
 // grown returns the durable prefixes of the chains that have grown since it was

@@ -141,7 +141,7 @@ func newLog(o Options) *Log {
 		finished: make(chan struct{}),
 		tenant: tenantFiles{
 			maxOpen: orDefault(o.MaxOpenFiles, 512), open: make(map[*chain]struct{}), dirty: make(map[*chain]struct{}),
-			drain: drain{done: make(chan drained, 1)},
+			drain: drain{done: make(chan drained, 1), ran: make(chan struct{}, 1)},
 		},
 		requests: sync.Pool{New: newRequest},
 		timeout:  cmp.Or(o.AppendTimeout, 10*time.Second),
@@ -285,6 +285,7 @@ func (l *Log) Commitment(tenant string, data []byte) string {
 // every chain that was used, and unlocks the directory. If ctx ends before, all
 // of this still goes on.
 func (l *Log) Close(ctx context.Context) error {
+	l.watcher.stopping()
 	l.closeMu.Lock()
 	if l.closed {
 		l.closeMu.Unlock()

@@ -27,7 +27,12 @@ func (l *Log) write() {
 
 // commit makes a batch durable.
 func (l *Log) commit(b *batch) (err error) {
-	b.ended, err = l.journal.append(l.oneBuffer(b), b.lines(), b.last)
+	data, lines := l.oneBuffer(b), b.lines()
+	b.ended, err = l.journal.append(data, lines, b.last)
+	for errors.Is(err, errJournalFull) && !l.health.behind.Load() {
+		<-l.tenant.drain.ran // it is at it: better late than denied
+		b.ended, err = l.journal.append(data, lines, b.last)
+	}
 	if fault := l.journal.fault; fault != nil {
 		l.journal.fault = nil
 		l.observer.FileGivenUp()
