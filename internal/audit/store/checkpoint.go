@@ -52,7 +52,10 @@ type signer struct {
 
 	fresh bool // log.json was not there
 	began bool
-	stop  chan struct{}
+	once  sync.Once
+	stop  chan struct{} // closed: one more round, while records are still taken
+	ready chan struct{} // closed: that was it
+	end   chan struct{} // closed: sign the last records
 	done  chan error
 
 	mu      sync.Mutex // one round at a time; guards what follows
@@ -98,7 +101,7 @@ func OpenSigned(ctx context.Context, dir string, o Options, signing Signing) (*L
 func newSigner(l *Log, o Signing) (*signer, error) {
 	o.Interval, o.Heartbeat = cmp.Or(o.Interval, 5*time.Second), cmp.Or(o.Heartbeat, 10*time.Minute)
 	s := &signer{
-		log: l, o: o, stop: make(chan struct{}), done: make(chan error, 1),
+		log: l, o: o, stop: make(chan struct{}), ready: make(chan struct{}), end: make(chan struct{}), done: make(chan error, 1),
 		due: make(map[string]prefix), seen: make(map[string]time.Time), unsent: make(map[string][]byte),
 	}
 	key, fresh, err := loadLogKey(l.fs)
@@ -187,6 +190,25 @@ func (s *signer) checkPublished(ctx context.Context) error {
 		return fmt.Errorf("%w: the last anchor is of other records", ErrCorrupt)
 	}
 	s.sent = c.Size
+	return s.checkTenants(last.Tenants)
+}
+
+// checkTenants refuses a log that has signed less of a chain than was published
+// last.
+func (s *signer) checkTenants(notes []string) error {
+	for _, text := range notes {
+		c, err := s.verifiers.Open([]byte(text))
+		if err != nil {
+			return fmt.Errorf("%w: the last anchor is not signed by this log's key", ErrCorrupt)
+		}
+		h, err := s.heads.get(path.Base(path.Dir(c.Origin)))
+		if err != nil {
+			return err
+		}
+		if h == nil || h.Tree.Size() < c.Size {
+			return fmt.Errorf("%w: this log has signed less than the %d records of a chain that were published", ErrCorrupt, c.Size)
+		}
+	}
 	return nil
 }
 
@@ -200,7 +222,10 @@ func (s *signer) run(ctx context.Context) {
 				s.warn(err)
 			}
 		case <-s.stop:
-			s.done <- s.last(ctx)
+			err := s.round(ctx)
+			close(s.ready)
+			<-s.end
+			s.done <- errors.Join(err, s.last(ctx))
 			return
 		}
 	}
@@ -436,10 +461,18 @@ func (s *signer) opened(p prefix) error {
 	return s.log.signed(p.tenant, c.Size)
 }
 
+// stopping implements watcher: what is signed now is in the anchor's chain too.
+func (s *signer) stopping() {
+	if s.began {
+		s.once.Do(func() { close(s.stop) })
+		<-s.ready
+	}
+}
+
 // closing implements watcher: the last records are signed too, and published.
 func (s *signer) closing() error {
 	if s.began {
-		close(s.stop)
+		close(s.end)
 		return errors.Join(<-s.done, s.heads.close())
 	}
 	return s.heads.close()

@@ -240,8 +240,12 @@ func TestALogWithoutItsKeyDoesNotStart(t *testing.T) {
 		"another description":    func(dir string) error { return os.WriteFile(filepath.Join(dir, "log.json"), []byte("{}\n"), 0o600) },
 		"no description":         func(dir string) error { return os.Remove(filepath.Join(dir, "log.json")) },
 		"nothing of what signed": func(dir string) error { return os.Remove(filepath.Join(dir, "anchor", "heads.jsonl")) },
-		"a key that is none":     func(dir string) error { return os.WriteFile(filepath.Join(dir, "keys", "log.key"), []byte("x\n"), 0o600) },
-		"a head that is none":    func(dir string) error { return os.WriteFile(filepath.Join(dir, "anchor", "heads.jsonl"), []byte("{}\n"), 0o600) },
+		"a key that is none": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "keys", "log.key"), []byte("x\n"), 0o600)
+		},
+		"a head that is none": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "anchor", "heads.jsonl"), []byte("{}\n"), 0o600)
+		},
 	} {
 		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "anchors")
 		l := openSigned(t, dir, store.Options{}, byHand(file))
@@ -361,7 +365,10 @@ func TestARepairMakesTheLogForgetWhatItSigned(t *testing.T) {
 	if err := store.ForgetSigned(dir, tenant); err != nil {
 		t.Fatal(err)
 	}
-	l = openSigned(t, dir, store.Options{}, byHand(file))
+	if _, err := store.OpenSigned(t.Context(), dir, store.Options{}, byHand(file)); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("the anchor file does not know of the repair: %v", err)
+	}
+	l = openSigned(t, dir, store.Options{}, byHand(file+".after"))
 	add(t, l, "b")
 	shut(t, l)
 	says(t, dir, file, audit.ReasonReplaced, "") // and whoever kept the anchors still sees the loss

@@ -286,6 +286,7 @@ func (l *Log) Commitment(tenant string, data []byte) string {
 // of this still goes on.
 func (l *Log) Close(ctx context.Context) error {
 	l.watcher.stopping()
+	l.watcher.stopping()
 	l.closeMu.Lock()
 	if l.closed {
 		l.closeMu.Unlock()
