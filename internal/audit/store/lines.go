@@ -89,6 +89,15 @@ func readLines(fsys FS, name string, count uint64, take func(raw []byte, line *a
 	return err
 }
 
+func readWhole(fsys FS, name string) ([]byte, error) {
+	f, err := fsys.OpenFile(name, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	defer f.Close()
+	return readFrom(f, name, 0)
+}
+
 // corrupt returns ErrCorrupt with the offset in a file and the line there.
 func corrupt(f File, name string, offset int64, detail string) error {
 	line, err := lineAt(f, offset)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 )
@@ -26,28 +28,58 @@ type mender struct {
 // newMender begins where the chain was when it was last drained, or before its
 // first line in the journal, number first.
 func newMender(fsys FS, id string, first uint64) (*mender, error) {
-	m := &mender{fs: fsys, id: id, dir: chainDir(id)}
 	saved, err := loadState(fsys, id)
 	if err != nil {
 		return nil, err
 	}
-	segments, err := segmentsOf(fsys, m.dir)
+	m, err := mendFrom(fsys, id, saved)
+	if err == nil && m.state.next() < first {
+		err = m.forward(first)
+	}
 	if err != nil {
 		return nil, err
 	}
-	m.later = segments
+	return m, nil
+}
+
+// mendFrom begins at a state, nil for the beginning of the chain.
+func mendFrom(fsys FS, id string, saved *state) (*mender, error) {
+	m := &mender{fs: fsys, id: id, dir: chainDir(id)}
+	var err error
+	if m.later, err = segmentsOf(fsys, m.dir); err != nil {
+		return nil, err
+	}
 	if saved != nil {
 		m.state, m.has = *saved, true
-		for len(m.later) > 0 && m.later[0] <= saved.First {
-			m.later = m.later[1:]
-		}
-	}
-	if m.state.next() < first {
-		if err := m.forward(first); err != nil {
-			return nil, err
-		}
+		m.later = slices.DeleteFunc(m.later, func(first uint64) bool { return first <= saved.First })
 	}
 	return m, nil
+}
+
+// stop is where the next segment begins.
+func (m *mender) stop() uint64 {
+	if len(m.later) > 0 {
+		return m.later[0]
+	}
+	return math.MaxUint64
+}
+
+// beyond returns how many bytes follow what is good.
+func (m *mender) beyond() (n int, err error) {
+	rest := m.later
+	from := int64(0)
+	if m.has {
+		rest, from = append([]uint64{m.state.First}, rest...), m.state.Size
+	}
+	for _, first := range rest {
+		all, err := readWhole(m.fs, segmentPath(m.dir, first))
+		if err != nil {
+			return 0, err
+		}
+		n += max(len(all)-int(from), 0)
+		from = 0
+	}
+	return n, nil
 }
 
 // forward reads the chain from the state on, up to a record.
@@ -58,11 +90,7 @@ func (m *mender) forward(until uint64) error {
 				return fmt.Errorf("%w: %s: records %d to %d are missing", ErrCorrupt, m.dir, m.state.next(), until-1)
 			}
 		}
-		stop := until
-		if len(m.later) > 0 {
-			stop = min(stop, m.later[0])
-		}
-		if err := m.readTo(stop); err != nil {
+		if err := m.readTo(min(until, m.stop())); err != nil {
 			return err
 		}
 	}

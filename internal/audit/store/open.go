@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
@@ -85,6 +84,19 @@ func checkSaved(fsys FS, id string, saved *state) error {
 	return s.checkLast(f, name)
 }
 
+// checkSavedPrefix demands of a chain's files only that they reach as far as its
+// state says.
+func checkSavedPrefix(fsys FS, id string, saved *state) error {
+	name := segmentPath(chainDir(id), saved.First)
+	f, err := fsys.OpenFile(name, 0, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	defer f.Close()
+	s := saved.spot()
+	return s.checkLast(f, name)
+}
+
 // rebuild reads a chain of which there is no state: one that the layout before
 // has left, or none yet. What is torn there is set aside.
 func (l *Log) rebuild(id string) (*state, error) {
@@ -109,10 +121,7 @@ func (l *Log) rebuild(id string) (*state, error) {
 // readSegment reads the state's segment to its end. What its fdatasync failed on
 // may follow in the last but one: the next segment's name says where it ends.
 func (l *Log) readSegment(m *mender) error {
-	limit := uint64(math.MaxUint64)
-	if len(m.later) > 0 {
-		limit = m.later[0]
-	}
+	limit := m.stop()
 	f, err := l.fs.OpenFile(m.name(), 0, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", m.name(), err)

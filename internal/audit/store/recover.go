@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path"
 	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
@@ -29,6 +28,7 @@ type recovery struct {
 type ofChain struct {
 	id    string
 	first uint64
+	prev  audit.Hash // of the record before the first
 	last  audit.Line
 	mend  *mender
 	lines []byte // of the chunk
@@ -72,9 +72,6 @@ func (r *recovery) read() error {
 	}
 	if len(firsts) == 0 && !r.upgrade {
 		return fmt.Errorf("%w: %s: its segments are missing", ErrCorrupt, journalDir)
-	}
-	if err := r.fs.Remove(path.Join(journalDir, newName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove an unfinished segment: %w", err)
 	}
 	for i, first := range firsts {
 		limit := uint64(math.MaxUint64)
@@ -133,7 +130,7 @@ func (r *recovery) segment(first, limit uint64) error {
 func (r *recovery) note(line *audit.Line) bool {
 	c := r.chains[line.Tenant]
 	if c == nil {
-		r.chains[line.Tenant] = &ofChain{id: TenantID(line.Tenant), first: line.Seq, last: *line}
+		r.chains[line.Tenant] = &ofChain{id: TenantID(line.Tenant), first: line.Seq, prev: line.Prev, last: *line}
 		return line.Tenant != ""
 	}
 	if line.Seq != c.next() || line.Prev != c.last.Hash || line.Time.Before(c.last.Time) {

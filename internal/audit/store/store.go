@@ -95,18 +95,30 @@ func open(dir string, o Options, watch func(*Log) (watcher, error)) (*Log, error
 		}
 	}
 	l := newLog(o)
-	if l.fs == nil {
-		fsys, err := openOS(dir)
-		if err != nil {
-			return nil, err
-		}
-		l.fs = fsys
-	}
-	var err error
-	if l.lock, err = l.fs.Lock(lockName); err != nil {
+	if err := l.lockDir(dir); err != nil {
 		return nil, err
 	}
-	err = l.prepare()
+	if err := l.start(dir, watch); err != nil {
+		_ = l.lock.Close() // the error to report is the other one
+		return nil, err
+	}
+	return l, nil
+}
+
+// lockDir takes the directory for this process.
+func (l *Log) lockDir(dir string) (err error) {
+	if l.fs == nil {
+		if l.fs, err = openOS(dir); err != nil {
+			return err
+		}
+	}
+	l.lock, err = l.fs.Lock(lockName)
+	return err
+}
+
+// start recovers the log and sets it going.
+func (l *Log) start(dir string, watch func(*Log) (watcher, error)) error {
+	err := l.prepare()
 	if errors.Is(err, syscall.ENOSPC) && l.freeReserve() {
 		err = l.prepare()
 	}
@@ -115,17 +127,16 @@ func open(dir string, o Options, watch func(*Log) (watcher, error)) (*Log, error
 	}
 	if err != nil {
 		l.journal.close()
-		_ = l.lock.Close() // the error to report is the other one
 		if errors.Is(err, ErrCorrupt) {
-			err = fmt.Errorf("%w (what can be saved, says: hookpolicy audit repair %s)", err, cmp.Or(dir, "DIR"))
+			err = fmt.Errorf("%w (hookpolicy audit repair %s says what can be saved)", err, cmp.Or(dir, "DIR"))
 		}
-		return nil, err
+		return err
 	}
 	l.keepReserve()
 	go l.run()
 	go l.write()
 	go l.spill()
-	return l, nil
+	return nil
 }
 
 func newLog(o Options) *Log {
@@ -285,7 +296,6 @@ func (l *Log) Commitment(tenant string, data []byte) string {
 // every chain that was used, and unlocks the directory. If ctx ends before, all
 // of this still goes on.
 func (l *Log) Close(ctx context.Context) error {
-	l.watcher.stopping()
 	l.watcher.stopping()
 	l.closeMu.Lock()
 	if l.closed {
