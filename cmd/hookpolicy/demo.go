@@ -200,7 +200,7 @@ func (d *demo) approve(ctx context.Context, id string) error {
 func (d *demo) verify(auditDir string) error {
 	d.say("The agent is done. Is the record whole?\n")
 	d.say("$ hookpolicy audit verify %s", auditDir)
-	good, err := verifyAudit(d.out, auditDir, "text")
+	good, err := verifyAudit(d.out, auditDir)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (d *demo) verify(auditDir string) error {
 	}
 	d.say("\nSomebody changes one byte of a copy, so that the record says order5 instead of orders.\n")
 	d.say("$ hookpolicy audit verify %s", copied)
-	good, err = verifyAudit(d.out, copied, "text")
+	good, err = verifyAudit(d.out, copied)
 	if err != nil {
 		return err
 	}

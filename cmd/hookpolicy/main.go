@@ -22,6 +22,8 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // the command ran and the answer is no, or something went wrong
 	exitUsage  = 2 // the command line makes no sense
+
+	exitUnreadable = 3 // what was to be verified could not be read
 )
 
 // errNo ends a command whose answer is no and which has said so already.
@@ -29,6 +31,11 @@ var errNo = errors.New("no")
 
 // usageError marks a wrong command line.
 type usageError struct{ error }
+
+// unreadableError marks a verification that came to no result.
+type unreadableError struct{ error }
+
+func (e unreadableError) Unwrap() error { return e.error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,6 +51,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	unreadable := unreadableError{}
 	switch usage := (usageError{}); {
 	case err == nil:
 		return exitOK
@@ -52,6 +60,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "hookpolicy: %v\nSee hookpolicy --help.\n", err)
 		return exitUsage
+	case errors.As(err, &unreadable):
+		fmt.Fprintf(stderr, "hookpolicy: %v\n", err)
+		return exitUnreadable
 	default:
 		fmt.Fprintf(stderr, "hookpolicy: %v\n", err)
 		return exitFailed

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,8 +67,9 @@ func (m *auditMetrics) Batch(records int) { m.batchRecords.Observe(float64(recor
 func (m *auditMetrics) FileGivenUp() { m.poisonedFiles.Inc() }
 
 // openAudit opens the audit log, measured.
-func openAudit(dir, replica string, r prometheus.Registerer) (*store.Log, error) {
-	log, err := store.Open(dir, store.Options{Replica: replica, Observer: newAuditMetrics(r)})
+func openAudit(ctx context.Context, c config, logger *slog.Logger, r prometheus.Registerer) (*store.Log, error) {
+	o := store.Options{Replica: c.replica, Logger: logger, Observer: newAuditMetrics(r)}
+	log, err := store.OpenSigned(ctx, c.auditDir, o, signing(ctx, c, logger))
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,7 @@ had in force last, if that is not longer ago than a day.`,
 	f.BoolVar(&c.kube.on, "kube", false, "be a replica of a DecisionService in a cluster")
 	f.AddFlagSet(c.kube.flags())
 	f.StringVar(&c.auditDir, "audit-dir", "", "`DIR` of the audit chains; made if missing (with --kube default: "+contract.AuditDir+")")
+	f.StringVar(&c.anchorFile, "anchor-file", "", "`FILE` on another disk that gets what proves the audit log; lines are only added (audit verify --anchor)")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8181", fmt.Sprintf("`ADDRESS` to serve the decision API on (with --kube default: :%d)", contract.PortReplica))
 	f.StringVar(&c.tokenFile, "token-file", "", "`FILE` with a line TOKEN,NAMESPACE,SERVICEACCOUNT for each caller")
 	f.StringVar(&c.caller, "caller", "", "who every caller is without --token-file, as `NAMESPACE/SERVICEACCOUNT` (default: one that the first policy governs)")

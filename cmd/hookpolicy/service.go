@@ -30,6 +30,7 @@ type config struct {
 	caller      string   // "namespace/serviceaccount"; empty: found in the policies
 	kube        kubeConfig
 	auditDir    string
+	anchorFile  string // empty: anchors stay in auditDir
 	listen      string
 	certFile    string
 	keyFile     string
@@ -64,7 +65,7 @@ func newService(ctx context.Context, c config, log *slog.Logger) (_ *service, er
 		return nil, err
 	}
 	registry := newRegistry(c.auditDir)
-	if s.audit, err = openAudit(c.auditDir, c.replica, registry); err != nil {
+	if s.audit, err = openAudit(ctx, c, log, registry); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -92,6 +93,18 @@ func newService(ctx context.Context, c config, log *slog.Logger) (_ *service, er
 		return nil, err
 	}
 	return s, nil
+}
+
+// signing says where checkpoints go, and who is told when they do not.
+func signing(ctx context.Context, c config, log *slog.Logger) store.Signing {
+	ctx = context.WithoutCancel(ctx)
+	s := store.Signing{Alarm: func(err error) {
+		log.LogAttrs(ctx, slog.LevelError, "Audit log could not be signed or published", slog.Any("error", err))
+	}}
+	if c.anchorFile != "" {
+		s.Publisher = store.NewAnchorFile(c.anchorFile)
+	}
+	return s
 }
 
 // open makes the doors: the decision API and the approvers' socket.

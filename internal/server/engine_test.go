@@ -14,6 +14,7 @@ import (
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/approval"
+	"github.com/hookpolicy/hookpolicy/internal/audit/auditor"
 	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/engine"
@@ -101,7 +102,7 @@ func do(callID, what string) decisionv1.Request {
 func (w *whole) logText(t *testing.T) string {
 	t.Helper()
 	w.close()
-	report, err := store.VerifyPath(w.dir)
+	report, err := auditor.Verify(w.dir, auditor.Options{})
 	if err != nil || !report.OK() {
 		t.Fatalf("chains do not verify: %+v, error %v", report, err)
 	}

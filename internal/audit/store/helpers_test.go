@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/auditor"
 	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 )
 
@@ -98,16 +99,14 @@ func (a *acks) check(tb testing.TB, chain []byte) {
 }
 
 // verified returns the report of a directory whose chains all verify.
-func verified(tb testing.TB, dir string) *store.Report {
+func verified(tb testing.TB, dir string) *auditor.Report {
 	tb.Helper()
-	r, err := store.VerifyPath(dir)
+	r, err := auditor.Verify(dir, auditor.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, c := range r.Chains {
-		if c.Finding != nil {
-			tb.Fatalf("chain does not verify: %v", c.Finding)
-		}
+	if !r.OK() {
+		tb.Fatalf("log does not verify: %v", r.All())
 	}
 	return r
 }

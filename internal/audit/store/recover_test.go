@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/auditor"
 	"github.com/hookpolicy/hookpolicy/internal/audit/store"
 	"github.com/hookpolicy/hookpolicy/internal/strictjson"
 )
@@ -298,13 +299,13 @@ func TestTheChainOfAnotherTenantIsRefused(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	shut(t, l)
-	r, err := store.VerifyPath(dir)
+	r, err := auditor.Verify(dir, auditor.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := false
-	for _, c := range r.Chains {
-		found = found || c.Finding != nil && c.Finding.Reason == audit.ReasonTenant
+	for _, f := range r.All() {
+		found = found || f.Reason == audit.ReasonTenant
 	}
 	if !found {
 		t.Error("verification does not find it")
