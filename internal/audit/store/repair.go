@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 )
@@ -81,6 +80,7 @@ type surgery struct {
 	next     uint64 // number for the journal's next line
 	pieces   []piece
 	chains   map[string]*patient // by tenant_id
+	signed   map[string]uint64   // how many records were signed, by tenant_id
 }
 
 // A piece is what stands in the journal and is no record.
@@ -110,6 +110,9 @@ func (s *surgery) survey() error {
 	if err != nil {
 		return err
 	}
+	if err := s.readSigned(); err != nil {
+		return err
+	}
 	damage := s.damage(!current)
 	if damage == nil {
 		return nil
@@ -126,7 +129,7 @@ func (s *surgery) survey() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read directory %s: %w", tenantsDir, err)
 	}
-	for _, id := range ids {
+	for _, id := range slices.Concat(ids, slices.Collect(maps.Keys(s.signed))) {
 		s.patient(id)
 	}
 	for _, p := range s.chains {
@@ -135,6 +138,34 @@ func (s *surgery) survey() error {
 		}
 	}
 	s.tell()
+	return nil
+}
+
+// readSigned reads how much of each chain was signed.
+func (s *surgery) readSigned() error {
+	s.signed = make(map[string]uint64)
+	h, err := openHeads(s.fs, false)
+	if errors.Is(err, errHeadsMissing) {
+		return nil // this log does not sign
+	}
+	if err != nil {
+		return err
+	}
+	for id := range h.at {
+		hd, err := h.get(id)
+		if err != nil {
+			return errors.Join(err, h.close())
+		}
+		s.signed[id] = hd.Tree.Size()
+	}
+	return h.close()
+}
+
+// checkSigned demands that a chain is as long as was signed.
+func (s *surgery) checkSigned(id string, local uint64) error {
+	if signed := s.signed[id]; signed > local {
+		return fmt.Errorf("%w: %s: TRUNCATED signed=%d local=%d", ErrCorrupt, chainDir(id), signed, local)
+	}
 	return nil
 }
 
@@ -152,9 +183,13 @@ func (s *surgery) damage(upgrade bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read directory %s: %w", tenantsDir, err)
 	}
+	ids = slices.Concat(ids, slices.Collect(maps.Keys(s.signed)))
 	known := make(map[string]bool)
 	for _, c := range r.chains {
 		known[c.id] = true
+		if err := s.checkSigned(c.id, c.next()); err != nil {
+			return err
+		}
 		m, err := newMender(s.fs, c.id, c.first)
 		if err == nil && m.state.next() == c.first && audit.Hash(m.state.Head) != c.prev {
 			err = fmt.Errorf("%w: %s: record %d in the journal does not follow the chain", ErrCorrupt, m.dir, c.first)
@@ -181,9 +216,12 @@ func (s *surgery) chainDamage(id string) error {
 		return err
 	}
 	if saved != nil {
-		return checkSaved(s.fs, id, saved)
+		return errors.Join(checkSaved(s.fs, id, saved), s.checkSigned(id, saved.next()))
 	}
 	m, err := s.goodFiles(id, nil)
+	if err == nil {
+		err = s.checkSigned(id, m.state.next())
+	}
 	if err != nil {
 		return err
 	}
@@ -267,8 +305,9 @@ func (s *surgery) examine(p *patient) error {
 	if err != nil {
 		return err
 	}
+	p.known = s.signed[p.id]
 	if saved != nil {
-		p.known = saved.next()
+		p.known = max(p.known, saved.next())
 	}
 	if p.mend, err = s.goodFiles(p.id, saved); err != nil {
 		return err
@@ -338,96 +377,4 @@ func (s *surgery) tell() {
 		}
 	}
 	slices.SortFunc(s.report.Chains, func(a, b ChainRepair) int { return cmp.Compare(a.ID, b.ID) })
-}
-
-// operate cuts out what the survey has found. A crash in between leaves a log
-// that can be surveyed again.
-func (s *surgery) operate() error {
-	for _, dir := range []string{tenantsDir, quarantineDir, journalDir} {
-		if err := mkdir(s.fs, dir); err != nil {
-			return err
-		}
-	}
-	for _, p := range s.pieces {
-		if _, err := setAside(s.fs, journalDir, p.segment, p.at, p.bytes); err != nil {
-			return err
-		}
-	}
-	var job drained
-	for _, p := range s.chains {
-		if !p.damaged && len(p.parsed) == 0 {
-			continue
-		}
-		if err := s.mend(p); err != nil {
-			return err
-		}
-		if p.mend.has {
-			job.marks = append(job.marks, p.mend.mark())
-		}
-	}
-	job.run(s.fs)
-	if job.err != nil {
-		return job.err
-	}
-	j := journal{fs: s.fs, next: s.next}
-	err := j.begin(nil, 0)
-	j.close()
-	if err != nil {
-		return err
-	}
-	old := slices.DeleteFunc(s.segments, func(x sealed) bool { return x.first == j.first })
-	if err := removeSegments(s.fs, old); err != nil {
-		return err
-	}
-	return s.fs.SyncDir(journalDir)
-}
-
-func (s *surgery) mend(p *patient) error {
-	if len(p.loose) > 0 {
-		if _, err := setAside(s.fs, p.id, p.mend.state.next(), 0, p.loose); err != nil {
-			return err
-		}
-	}
-	at := 0
-	for i := range p.parsed {
-		line, raw := p.parsed[i:i+1], p.lines[at:at+p.sizes[i]]
-		at += p.sizes[i]
-		if line[0].Seq < p.mend.state.next() || !p.mend.state.follows(&line[0]) {
-			continue
-		}
-		if err := p.mend.apply(raw, line, p.sizes[i:i+1]); err != nil {
-			return err
-		}
-	}
-	if err := p.mend.finish(); err != nil {
-		return err
-	}
-	if p.mend.state.next() > 0 || !p.mend.has {
-		return nil
-	}
-	// Nothing good is left: the chain begins anew, and its state would lie.
-	for _, name := range []string{p.mend.name(), statePath(p.id)} {
-		if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove %s: %w", name, err)
-		}
-	}
-	p.mend.has = false
-	return s.fs.SyncDir(path.Join(tenantsDir, p.id))
-}
-
-// record has each chain say who accepted its loss.
-func (s *surgery) record(ctx context.Context, operator string) error {
-	for _, c := range s.report.Chains {
-		if c.Tenant == "" {
-			continue // nobody knows whose it was; quarantine/ has what is left
-		}
-		_, err := s.log.Append(ctx, c.Tenant, &audit.Record{Kind: audit.KindGap, Extra: map[string]any{
-			"operator": operator, "after": strconv.FormatUint(c.Kept, 10), "lost_at_least": strconv.FormatUint(c.Lost, 10),
-			"damage": s.report.Damage,
-		}})
-		if err != nil {
-			return fmt.Errorf("record the gap of %s: %w", c.ID, err)
-		}
-	}
-	return nil
 }

@@ -187,3 +187,44 @@ func TestARepairOfAnyDamageMakesALogThatGoesOn_T6_T9(t *testing.T) {
 		}
 	}
 }
+
+func TestARepairedLogIsSignedAnew_T24(t *testing.T) {
+	fsys := newFaultFS()
+	signed := func() (*store.Log, error) {
+		return store.OpenSigned(t.Context(), "", store.Options{FS: fsys, ReserveBytes: -1}, store.Signing{})
+	}
+	l, err := signed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		add(t, l, fmt.Sprint(i))
+	}
+	older := fsys.killed()
+	add(t, l, "then")
+	shut(t, l)                           // signs
+	for name, n := range older.entries { // somebody puts back an older state of the chains
+		if strings.HasPrefix(name, "t/") || strings.HasPrefix(name, "journal/") {
+			fsys.entries[name] = n
+		}
+	}
+	for name := range fsys.entries {
+		if older.entries[name] == nil && (strings.HasPrefix(name, "t/") || strings.HasPrefix(name, "journal/")) {
+			delete(fsys.entries, name)
+		}
+	}
+	if r := repair(t, fsys, ""); !strings.Contains(r.Damage, "TRUNCATED") {
+		t.Fatalf("report is %+v", r)
+	}
+	repair(t, fsys, "ann")
+	if l, err = signed(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, "after")
+	shut(t, l)
+	chain := fsys.chains()[store.TenantID(tenant)]
+	new(acks).check(t, []byte(chain))
+	if !strings.Contains(chain, `"kind":"gap"`) {
+		t.Errorf("no gap is recorded:\n%s", chain)
+	}
+}
