@@ -92,7 +92,6 @@ func (v *Verifier) Resume(seq uint64) {
 		v.Closure.Partial = true
 	}
 	v.heads = [2][]byte{v.heads[0][:0], v.heads[1][:0]}
-	v.resumed = true
 }
 
 func (v *Verifier) wholeTree() bool { return !v.fault && v.tree.Size() == v.sum.Next }
@@ -280,7 +279,7 @@ func (v *Verifier) inspect(at *Finding, p *parsed) *LineError {
 // begin takes over what the first record fixes for the whole chain.
 func (v *Verifier) begin(p *parsed) *LineError {
 	var zero Hash
-	if !v.resumed {
+	if string(p.m.seq) == "0" {
 		v.heads[0] = hex.AppendEncode(v.heads[0][:0], zero[:])
 	}
 	v.began = true

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/approval"
@@ -67,6 +68,9 @@ func (e *Engine) recordStep(ctx context.Context, s approval.Step) error {
 	}
 	if rec.Ref == nil { // not recorded yet, or by another replica or before a restart
 		rec.Extra = map[string]any{"decision_id": a.DecisionID}
+	}
+	if s.Kind == approval.StepHeld {
+		rec.Extra = map[string]any{"decision_id": a.DecisionID, "decide_by": a.DecideBy.UTC().Format(time.RFC3339)}
 	}
 	if _, err := e.append(ctx, a.Policy.Name, rec); err != nil {
 		return &recordError{err}

@@ -494,3 +494,29 @@ func TestATornAnchorLineIsNoFinding(t *testing.T) {
 		t.Error(all)
 	}
 }
+
+// A sample of single bits, in all that is written of chains and in the last
+// checkpoint.
+func TestFlippedBitsAreFound(t *testing.T) {
+	l := whole(t)
+	files, err := filepath.Glob(l.path("t/*/log/*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(files, l.path("anchor/checkpoint")) {
+		data := read(t, path)
+		for i := 0; i < len(data); i += 1 + len(data)/20 {
+			changed := bytes.Clone(data)
+			changed[i] ^= 1 << (i % 8)
+			if err := os.WriteFile(path, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, all := found(t, l, l.file); len(all) == 0 {
+				t.Errorf("bit %d of byte %d of %s is missed", i%8, i, path)
+			}
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
