@@ -105,30 +105,6 @@ func rates(b *testing.B, line []byte, appenders int) (naive, bare float64) {
 	return n / time.Since(start).Seconds(), bare
 }
 
-// BenchmarkAppendTenants has 64 appenders that write to many tenants.
-func BenchmarkAppendTenants(b *testing.B) {
-	for _, tenants := range []int{1, 10, 100} {
-		b.Run(fmt.Sprint(tenants), func(b *testing.B) {
-			l := open(b, b.TempDir(), store.Options{})
-			names := make([]string, tenants)
-			for i := range names {
-				names[i] = fmt.Sprint("tenant-", i)
-				if _, err := l.Append(b.Context(), names[i], decision("first")); err != nil {
-					b.Fatal(err)
-				}
-			}
-			rec := decision("x")
-			var turn atomic.Int64
-			spread(b, 64, func() error {
-				_, err := l.Append(b.Context(), names[int(turn.Add(1))%tenants], rec)
-				return err
-			})
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
-			shut(b, l)
-		})
-	}
-}
-
 // BenchmarkOpen opens a log with a long chain up to its first record.
 func BenchmarkOpen(b *testing.B) {
 	for _, records := range []int{10, 100_000} {

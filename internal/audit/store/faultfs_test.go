@@ -69,6 +69,8 @@ func (f *faultFS) count(op string) int {
 	return f.counts[op]
 }
 
+func (f *faultFS) bytesRead() int64 { return int64(f.count("bytes read")) }
+
 func (f *faultFS) setFail(fail func(op, name string, n int) (int, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,6 +220,7 @@ func (f *faultFile) ReadAt(p []byte, at int64) (int, error) {
 		return 0, io.EOF
 	}
 	n := copy(p, f.data[at:])
+	f.fs.counts["bytes read"] += n
 	if n < len(p) {
 		return n, io.EOF
 	}

@@ -21,7 +21,7 @@ type Options struct {
 	Replica      string           // written into every record; at most audit.MaxWord bytes
 	Clock        func() time.Time // default: time.Now
 	MaxQueue     int              // records that wait for the committer; default 4096
-	MaxOpenFiles int              // default 512
+	MaxOpenFiles int              // of tenants; default a quarter of the process's limit, at most 4096
 	SegmentBytes int64            // when a file goes on in the next one; default 64 MiB
 	ReserveBytes int64            // kept for the last records; default 8 MiB, negative: none
 	Logger       *slog.Logger     // told of each change of the log's own state; default: none
@@ -139,6 +139,12 @@ func (l *Log) start(dir string, watch func(*Log) (watcher, error)) error {
 	return nil
 }
 
+// Bounds of how many tenants' files stay open, unless Options say otherwise.
+const (
+	fewOpenFiles  = 512
+	manyOpenFiles = 4096
+)
+
 func newLog(o Options) *Log {
 	l := &Log{
 		fs: o.FS, replica: o.Replica, clock: o.Clock,
@@ -151,7 +157,7 @@ func newLog(o Options) *Log {
 		toSpill:  make(chan *batch, 1),
 		finished: make(chan struct{}),
 		tenant: tenantFiles{
-			maxOpen: orDefault(o.MaxOpenFiles, 512), open: make(map[*chain]struct{}), dirty: make(map[*chain]struct{}),
+			maxOpen: orDefault(o.MaxOpenFiles, maxOpenFiles()), open: make(map[*chain]struct{}), dirty: make(map[*chain]struct{}),
 			drain: drain{done: make(chan drained, 1), ran: make(chan struct{}, 1)},
 		},
 		requests: sync.Pool{New: newRequest},

@@ -29,3 +29,13 @@ func (f osFile) Allocate(size int64) error {
 	}
 	return err
 }
+
+// maxOpenFiles is how many tenants' files stay open by default: a quarter of
+// what the process may open.
+func maxOpenFiles() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fewOpenFiles
+	}
+	return int(min(limit.Cur/4, manyOpenFiles))
+}

@@ -13,3 +13,5 @@ func (f osFile) Datasync() error { return f.Sync() }
 func syncFileSystem(*os.File) error { return errors.ErrUnsupported }
 
 func (f osFile) Allocate(size int64) error { return fillZeros(f, size) }
+
+func maxOpenFiles() int { return fewOpenFiles }
