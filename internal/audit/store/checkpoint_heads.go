@@ -53,6 +53,7 @@ type heads struct {
 	useful  int64
 	at      map[string]span // by id
 	pending map[string]bool // heads after the anchor's
+	spoiled bool            // a write or a sync of the file has failed
 }
 
 // A span is where a line stands.
@@ -146,7 +147,7 @@ func (h *heads) put(batch []head) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	if h.size > 4*h.useful+1<<20 {
+	if h.spoiled || h.size > 4*h.useful+1<<20 {
 		if err := h.rewrite(); err != nil {
 			return err
 		}
@@ -177,6 +178,8 @@ func (h *heads) put(batch []head) error {
 // takeBack begins a new file after an error: a sync that failed is not to be
 // tried again on the same one.
 func (h *heads) takeBack(what string, cause error) error {
+	h.spoiled = true // until it is made anew: what it holds beyond must not be mixed with what comes
+	_ = h.file.Truncate(h.size)
 	return errors.Join(fmt.Errorf("%s %s: %w", what, headsName, cause), h.rewrite())
 }
 
@@ -207,6 +210,7 @@ func (h *heads) rewrite() error {
 	_ = h.file.Close() // it is of no use any more
 	old := h.at
 	h.file, h.size, h.useful, h.at = f, 0, 0, make(map[string]span, len(old))
+	h.spoiled = false
 	for _, id := range ids {
 		h.note(id, old[id].len)
 	}
