@@ -32,7 +32,8 @@ func (b *block) check(chainOnly bool, c *lineChecker) {
 		switch {
 		case n > 0:
 			p.size = n
-			p.bad = c.check(rest[:n], chainOnly, p)
+			at := len(b.data) - len(rest)
+			p.bad = c.checkIn(b.buf, at+1, at+1+n, chainOnly, p)
 		case len(rest) > MaxLine:
 			n, p.bad = len(rest), &LineError{ReasonTooLong, "line is longer than any record; what follows it in this file was not read"}
 		default:
@@ -73,9 +74,10 @@ func (b *blockReader) next() (*block, error) {
 
 func (b *blockReader) read() {
 	k := b.block()
-	n := copy(k.buf, b.rest)
-	m, err := io.ReadFull(b.r, k.buf[n:])
-	k.data = k.buf[:n+m]
+	buf := k.buf[1:] // before each line there is a byte: see checkIn
+	n := copy(buf, b.rest)
+	m, err := io.ReadFull(b.r, buf[n:])
+	k.data = buf[:n+m]
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = io.EOF
 	}
@@ -131,7 +133,7 @@ func (b *blockReader) block() *block {
 	if !b.begun {
 		size, b.begun = firstBlockSize, true
 	}
-	return &block{buf: make([]byte, size), done: make(chan struct{}, 1)}
+	return &block{buf: make([]byte, 1+size), done: make(chan struct{}, 1)}
 }
 
 func (b *blockReader) recycle(k *block) { b.spare = append(b.spare, k) }

@@ -68,19 +68,32 @@ type parsed struct {
 
 // A lineChecker checks lines one after another in the same memory.
 type lineChecker struct {
-	entry []byte // leafPrefix and the entry
+	entry []byte // a byte, and a line that stands by itself
 }
 
+// check checks a line.
 func (c *lineChecker) check(line []byte, chainOnly bool, p *parsed) *LineError {
-	open, stored, ok := splitLine(line)
+	c.entry = append(append(c.entry[:0], leafPrefix), line...)
+	return c.checkIn(c.entry, 1, len(c.entry), chainOnly, p)
+}
+
+// checkIn checks the line buf[start:end]. What is hashed is made in its place:
+// the byte before the line is leafPrefix for that moment, and the one after the
+// entry's members the closing brace.
+func (c *lineChecker) checkIn(buf []byte, start, end int, chainOnly bool, p *parsed) *LineError {
+	open, stored, ok := splitLine(buf[start:end])
 	switch {
-	case len(line) > MaxLine || len(open) >= MaxEntry:
+	case end-start > MaxLine || len(open) >= MaxEntry:
 		return &LineError{ReasonTooLong, "line is longer than any record"}
 	case !ok:
 		return &LineError{ReasonFrame, "line is not an entry and its record_hash"}
 	}
-	c.entry = append(append(append(c.entry[:0], leafPrefix), open...), '}')
-	p.size, p.hash = len(line), leafHash(c.entry)
+	p.size = end - start
+	before, brace := &buf[start-1], &buf[start+len(open)]
+	wasBefore, wasBrace := *before, *brace
+	*before, *brace = leafPrefix, '}'
+	p.hash = leafHash(buf[start-1 : start+len(open)+1])
+	*before, *brace = wasBefore, wasBrace
 	hex.Encode(p.text[:], p.hash[:])
 	if string(p.text[:]) != string(stored) {
 		p.stored = stored
