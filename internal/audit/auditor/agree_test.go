@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,7 +161,7 @@ func TestBothVerifiersAgree(t *testing.T) {
 			l.write(segment(acme, 0), mangle(random, l.chains[acme].lines))
 		}
 	}
-	var all []comparison
+	all := []comparison{compared(t, "golden", filepath.Join("testdata", "v2", "audit"), filepath.Join("testdata", "v2", "anchors.jsonl"))}
 	for name, change := range changes {
 		l := whole(t)
 		change(t, l)

@@ -157,7 +157,11 @@ func (l *log) sign() {
 
 func (l *log) head(c *chain, note string) {
 	l.tb.Helper()
-	b, err := json.Marshal(map[string]any{"id": auditor.TenantID(c.tenant), "note": note, "tree": ""})
+	var tree checkpoint.Tree
+	for _, h := range c.hashes {
+		tree.Append(h)
+	}
+	b, err := json.Marshal(map[string]any{"id": auditor.TenantID(c.tenant), "note": note, "tree": &tree})
 	if err != nil {
 		l.tb.Fatal(err)
 	}
