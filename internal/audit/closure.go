@@ -175,10 +175,10 @@ func (c *Closure) step(seq uint64, p *parsed) *LineError {
 		return closureError("kind of record and step of approval do not go together")
 	}
 	if h == nil {
-		if c.Partial || len(c.held) >= maxHeld || state != "Approved" && state != "Rejected" && state != "TimedOut" {
-			return nil // the call may be held by another replica
+		if p.m.ref == nil || c.Partial || len(c.held) >= maxHeld {
+			return nil // another replica holds the call, and this one has taken it up
 		}
-		return closureError("approval ends that was never held")
+		return closureError("approval step of a decision of this chain, in which the call was never held")
 	}
 	return c.end(h, state)
 }
@@ -234,7 +234,7 @@ func (c *Closure) spend(h *heldCall, state string) *LineError {
 func closureError(detail string) *LineError { return &LineError{ReasonClosure, detail} }
 
 // closureGrace is how late the record of a time-out may be.
-const closureGrace = time.Minute
+const closureGrace = 2 * time.Minute
 
 // End returns what became of the calls, and the held calls that nobody decided
 // although their time is over by the last record of the chain, as findings in
@@ -249,7 +249,7 @@ func (c *Closure) End(file string) (ClosureSummary, []*Finding) {
 			sum.Forgotten++
 		case h.decideBy != "" && !c.Partial && c.after(h.decideBy):
 			late = append(late, &Finding{File: file, Seq: h.seq, Reason: ReasonClosure,
-				Detail: fmt.Sprintf("record %d: held call was neither approved, rejected nor timed out, and its time is over", h.seq)})
+				Detail: fmt.Sprintf("record %d: held call was neither approved, rejected nor timed out here, and its time is over", h.seq)})
 		default:
 			sum.Open++
 		}

@@ -95,10 +95,11 @@ func TestWhatWasBegunEndsOnce(t *testing.T) {
 			[]*audit.Record{allow("a"), {Kind: audit.KindDecision, ID: "b", Decision: "Allow", Repeat: true}},
 			"", 0, audit.ClosureSummary{Decisions: 2, Unknown: 1},
 		},
-		"an unverified outcome":   {[]*audit.Record{{Kind: audit.KindOutcome, Outcome: &audit.OutcomeClaim{Status: "ok"}}}, "", 0, audit.ClosureSummary{Unverified: 1}},
-		"used in another replica": {[]*audit.Record{step("a", "Used")}, "", 0, audit.ClosureSummary{}},
+		"an unverified outcome":                 {[]*audit.Record{{Kind: audit.KindOutcome, Outcome: &audit.OutcomeClaim{Status: "ok"}}}, "", 0, audit.ClosureSummary{Unverified: 1}},
+		"used, and held by another replica":     {[]*audit.Record{step("a", "Used")}, "", 0, audit.ClosureSummary{}},
+		"approved, and held by another replica": {[]*audit.Record{step("a", "Approved")}, "", 0, audit.ClosureSummary{}},
 
-		"over time without an end": {[]*audit.Record{step("a", "Held"), beat, beat, beat, beat, beat, beat, beat}, "its time is over", 1, audit.ClosureSummary{Asked: 1}},
+		"over time without an end": {[]*audit.Record{step("a", "Held"), beat, beat, beat, beat, beat, beat, beat, beat}, "its time is over", 1, audit.ClosureSummary{Asked: 1}},
 		"approved twice":           {[]*audit.Record{step("a", "Held"), step("a", "Approved"), step("a", "Approved")}, "was Approved before", 3, audit.ClosureSummary{Asked: 1, Approved: 1}},
 		"approved after the time-out": {
 			[]*audit.Record{step("a", "Held"), step("a", "TimedOut"), step("a", "Approved")},
@@ -113,7 +114,7 @@ func TestWhatWasBegunEndsOnce(t *testing.T) {
 			"was Used before", 4, audit.ClosureSummary{Asked: 1, Approved: 1},
 		},
 		"held twice":              {[]*audit.Record{step("a", "Held"), step("a", "Held")}, "second time", 2, audit.ClosureSummary{Asked: 1, Open: 1}},
-		"approved, never held":    {[]*audit.Record{step("a", "Approved")}, "never held", 1, audit.ClosureSummary{}},
+		"approved, never held":    {[]*audit.Record{allow("d"), of(step("a", "Approved"), "d", 1)}, "never held", 2, audit.ClosureSummary{Decisions: 1, Unknown: 1}},
 		"asked, never held":       {[]*audit.Record{ask("d", "a")}, "never held", 1, audit.ClosureSummary{Decisions: 1}},
 		"of another decision":     {[]*audit.Record{step("a", "Held"), ask("d", "a"), of(step("a", "Approved"), "x", 2)}, "not in the chain", 3, audit.ClosureSummary{Decisions: 1, Asked: 1, Open: 1}},
 		"a time-out that is none": {[]*audit.Record{step("a", "Held"), {Kind: audit.KindTimeout, Approval: &audit.ApprovalStep{ID: "a", State: "Approved"}}}, "do not go together", 2, audit.ClosureSummary{Asked: 1, Open: 1}},
