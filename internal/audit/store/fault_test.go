@@ -140,7 +140,9 @@ func TestAFailedSyncIsNeverTriedAgainOnTheSameFile_T12(t *testing.T) {
 			got.add(fmt.Sprint(i), add(t, l, fmt.Sprint(i)))
 		}
 		names, before := fsys.journal()
+		fsys.mu.Lock()
 		poisoned := fsys.entries[names[len(names)-1]]
+		fsys.mu.Unlock()
 		failed := failing(fsys, 1, syscall.EIO, "datasync")
 		got.add("b", add(t, l, "b"))
 		if len(failed) != 1 {
@@ -153,7 +155,10 @@ func TestAFailedSyncIsNeverTriedAgainOnTheSameFile_T12(t *testing.T) {
 			return 0, nil
 		})
 		got.add("c", add(t, l, "c"))
-		if nth > 0 && string(poisoned.data) != before[len(before)-1] {
+		fsys.mu.Lock()
+		left := string(poisoned.data)
+		fsys.mu.Unlock()
+		if nth > 0 && left != before[len(before)-1] {
 			t.Error("the file that failed holds more than was durable")
 		}
 		// What the kernel says of that file it has not written: it is not there

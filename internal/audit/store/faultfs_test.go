@@ -69,6 +69,17 @@ func (f *faultFS) count(op string) int {
 	return f.counts[op]
 }
 
+// file returns what a file holds, and whether it is there.
+func (f *faultFS) file(name string) (data []byte, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.entries[name]
+	if n == nil {
+		return nil, false
+	}
+	return slices.Clone(n.data), true
+}
+
 func (f *faultFS) bytesRead() int64 { return int64(f.count("bytes read")) }
 
 func (f *faultFS) setFail(fail func(op, name string, n int) (int, error)) {
