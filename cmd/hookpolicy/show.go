@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,8 +62,10 @@ func (o *showOptions) complete(now time.Time) error {
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, o.since)
-	if ago, notAgo := time.ParseDuration(o.since); notAgo == nil {
-		at, err = now.Add(-ago), nil
+	if err != nil {
+		var ago time.Duration
+		ago, err = time.ParseDuration(o.since)
+		at = now.Add(-ago)
 	}
 	if err != nil {
 		return errors.New("--since is a time such as 2026-08-30T12:00:00Z, or how long ago, such as 90m")
@@ -99,7 +102,7 @@ func (o *showOptions) show(ctx context.Context, out io.Writer, dir string) error
 
 // ended leaves out the error of whoever stopped watching.
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return nil
 	}
 	return err
@@ -110,13 +113,13 @@ func (o *showOptions) print(w io.Writer, e *auditor.Entry) error {
 		_, err := w.Write(e.Line)
 		return err
 	}
-	line := fmt.Sprintf("%-27s %-24s %6s  %-10s %-12s", cell(e.Time, 27), cell(e.Tenant, 60), cell(e.Seq, 20), cell(e.Kind, 16), cell(e.What(), 40))
+	cells := []string{fmt.Sprintf("%-27s %-24s %6s  %-10s %-12s", cell(e.Time, 27), cell(e.Tenant, 60), cell(e.Seq, 20), cell(e.Kind, 16), cell(e.What(), 40))}
 	for _, text := range []string{e.Tool, e.Reason, e.Agent, e.Approval.ID, e.Approval.User} {
 		if text != "" {
-			line += "  " + cell(text, maxShownID)
+			cells = append(cells, cell(text, maxShownID))
 		}
 	}
-	_, err := fmt.Fprintln(w, line)
+	_, err := fmt.Fprintln(w, strings.Join(cells, "  "))
 	return err
 }
 

@@ -79,6 +79,7 @@ func (c *Closure) add(seq uint64, p *parsed) *LineError {
 		for _, h := range c.held {
 			h.boots = true
 		}
+	default: // nothing that begins or ends
 	}
 	return nil
 }

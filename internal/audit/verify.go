@@ -37,16 +37,15 @@ type Verifier struct {
 	// being written: then it is no finding.
 	Torn func(seq uint64, part []byte) bool
 
-	sum     Summary
-	began   bool
-	fault   bool                  // there was a finding: the tree is not known any more
-	ts      [len(timeLayout)]byte // of the last record
-	seq     []byte                // text of sum.Next
-	heads   [2][]byte             // what the next prev_hash may be; both empty: not known
-	resumed bool                  // Resume was called before anything was read
-	lost    bool                  // the last line could not be read: it may have been no record
-	tree    checkpoint.Tree
-	fits    uint64 // the largest checkpoint that the chain fits
+	sum   Summary
+	began bool
+	fault bool                  // there was a finding: the tree is not known any more
+	ts    [len(timeLayout)]byte // of the last record
+	seq   []byte                // text of sum.Next
+	heads [2][]byte             // what the next prev_hash may be; both empty: not known
+	lost  bool                  // the last line could not be read: it may have been no record
+	tree  checkpoint.Tree
+	fits  uint64 // the largest checkpoint that the chain fits
 }
 
 // An Expected is a checkpoint that a chain must fit: the root over its first

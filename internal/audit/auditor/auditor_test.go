@@ -130,15 +130,15 @@ func TestWhatIsMissingIsFound(t *testing.T) {
 		says   string
 	}{
 		"the last record cut off": {
-			func(t *testing.T, l *log) { t.Helper(); cutChain(l, acme, 1) },
+			func(t *testing.T, l *log) { t.Helper(); cutChain(l, 1) },
 			[]audit.Reason{audit.ReasonTruncated}, []audit.Reason{audit.ReasonTruncated}, "TRUNCATED anchored=20 local=19",
 		},
 		"several records cut off": {
-			func(t *testing.T, l *log) { t.Helper(); cutChain(l, acme, 7) },
+			func(t *testing.T, l *log) { t.Helper(); cutChain(l, 7) },
 			[]audit.Reason{audit.ReasonTruncated}, []audit.Reason{audit.ReasonTruncated}, "TRUNCATED anchored=20 local=13",
 		},
 		"all records cut off": {
-			func(t *testing.T, l *log) { t.Helper(); cutChain(l, acme, 20) },
+			func(t *testing.T, l *log) { t.Helper(); cutChain(l, 20) },
 			[]audit.Reason{audit.ReasonTruncated}, []audit.Reason{audit.ReasonTruncated}, "TRUNCATED anchored=20 local=0",
 		},
 		"one tenant deleted": {
@@ -278,9 +278,10 @@ func moveAway(tb testing.TB, path string, put func(from, to string) error) {
 	}
 }
 
-func cutChain(l *log, tenant string, n int) {
-	lines := l.chains[tenant].lines
-	l.write(segment(tenant, 0), bytes.Join(lines[:len(lines)-n], nil))
+// cutChain cuts records off the end of acme's chain.
+func cutChain(l *log, n int) {
+	lines := l.chains[acme].lines
+	l.write(segment(acme, 0), bytes.Join(lines[:len(lines)-n], nil))
 }
 
 // rollBack puts the log back to its first signing, all of it.
@@ -395,7 +396,7 @@ func TestTheJournalIsPartOfTheChains(t *testing.T) {
 	}{
 		"records that stand in both": {func(l *log) { l.write("journal/00000000000000000000.jsonl", journal(l, 5)) }, nil},
 		"records only there": {func(l *log) {
-			cutChain(l, acme, 4)
+			cutChain(l, 4)
 			l.write("journal/00000000000000000000.jsonl", journal(l, 5))
 		}, nil},
 		"a record half written to its file": {func(l *log) {
@@ -417,7 +418,7 @@ func TestTheJournalIsPartOfTheChains(t *testing.T) {
 			l.write("journal/00000000000000000000.jsonl", bytes.Join(b[6:], nil))
 		}, []audit.Reason{audit.ReasonJournal}},
 		"a gap before it": {func(l *log) {
-			cutChain(l, acme, 10)
+			cutChain(l, 10)
 			l.write("journal/00000000000000000000.jsonl", journal(l, 15))
 		}, []audit.Reason{audit.ReasonSeq}},
 		"a record missing in it": {func(l *log) {

@@ -90,19 +90,21 @@ func (a *auditor) info(t *trust) error {
 	}
 	if err := json.Unmarshal(text, &info); err != nil {
 		a.irregular(path, "not the description of a log")
-		return nil
+	} else {
+		a.use(t, path, info.Log, info.Keys)
 	}
-	return a.use(t, path, info.Log, info.Keys)
+	return nil
 }
 
-func (a *auditor) use(t *trust, path, log string, keys []string) (err error) {
-	if t.verifiers, err = checkpoint.NewVerifiers(keys...); err != nil || len(keys) == 0 {
+// use takes keys as those whose signatures count.
+func (a *auditor) use(t *trust, path, log string, keys []string) {
+	v, err := checkpoint.NewVerifiers(keys...)
+	if err != nil || len(keys) == 0 {
 		a.irregular(path, "has no keys that can be read")
-		return nil
+		return
 	}
-	t.known, t.log = true, log
+	t.verifiers, t.known, t.log = v, true, log
 	a.report.Signed = &Signed{Log: log, Keys: keys}
-	return nil
 }
 
 // anchorFile reads what was published. Its first line says whose key counts.
@@ -132,9 +134,7 @@ func (a *auditor) anchorFile(t *trust, path string) error {
 		}
 		if first {
 			first = false
-			if err := a.compareInfo(t, path, n, anchor); err != nil {
-				return err
-			}
+			a.compareInfo(t, path, n, anchor)
 		}
 		if anchor.Log != t.log {
 			a.find(audit.Finding{File: path, Line: n, Reason: audit.ReasonReplaced, Detail: "anchor is of another log than the first one"})
@@ -147,14 +147,12 @@ func (a *auditor) anchorFile(t *trust, path string) error {
 func (a *auditor) anchored() bool { return a.report.Signed != nil && a.report.Signed.AnchorFile }
 
 // compareInfo finds a log that was replaced: it has another id, or another key.
-func (a *auditor) compareInfo(t *trust, path string, n int64, anchor *checkpoint.Anchor) error {
+func (a *auditor) compareInfo(t *trust, path string, n int64, anchor *checkpoint.Anchor) {
 	had, log, keys := t.known, t.log, []string(nil)
 	if had {
 		keys = a.report.Signed.Keys
 	}
-	if err := a.use(t, path, anchor.Log, anchor.Keys); err != nil {
-		return err
-	}
+	a.use(t, path, anchor.Log, anchor.Keys)
 	if a.report.Signed != nil {
 		a.report.Signed.AnchorFile = true
 	}
@@ -162,7 +160,6 @@ func (a *auditor) compareInfo(t *trust, path string, n int64, anchor *checkpoint
 		a.find(audit.Finding{File: filepath.Join(t.dir, infoName), Reason: audit.ReasonReplaced,
 			Detail: fmt.Sprintf("another log, or one with another key, than was published in line %d of the anchor file", n)})
 	}
-	return nil
 }
 
 func (a *auditor) published(t *trust, anchor *checkpoint.Anchor, from string) {

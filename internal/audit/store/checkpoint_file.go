@@ -108,3 +108,6 @@ func (a *AnchorFile) Publish(_ context.Context, anchors []*checkpoint.Anchor) er
 	}
 	return errors.Join(err, f.Close())
 }
+
+// lastNewline returns the length of what b holds of whole lines.
+func lastNewline(b []byte) int { return bytes.LastIndexByte(b, '\n') + 1 }

@@ -59,9 +59,6 @@ type heads struct {
 // A span is where a line stands.
 type span struct{ at, len int64 }
 
-// maxHeadLine bounds a line: a note, a tree, and what stands around them.
-const maxHeadLine = 2*checkpoint.MaxNote + checkpoint.MaxTreeText + 256
-
 var errHeadsMissing = fmt.Errorf("%w: %s is missing: what was signed is not known", ErrCorrupt, headsName)
 
 // openHeads reads the file of heads; fresh says that the log begins and that
@@ -126,8 +123,6 @@ func (h *heads) note(id string, n int64) {
 		h.pending[id] = true
 	}
 }
-
-func (h *heads) has(id string) bool { return h.at[id].len > 0 }
 
 // get returns the head of a chain, nil if nothing was signed of it.
 func (h *heads) get(id string) (*head, error) {
