@@ -89,8 +89,14 @@ func (o *showOptions) show(ctx context.Context, out io.Writer, dir string) error
 			}
 			return errors.Join(o.print(w, e), ctx.Err())
 		})
-		if err = errors.Join(err, w.Flush()); err != nil || !o.follow {
-			return ended(ctx, err)
+		err = errors.Join(err, w.Flush())
+		select {
+		case <-ctx.Done():
+			return nil // whoever watched has seen enough
+		default:
+		}
+		if err != nil || !o.follow {
+			return err
 		}
 		select {
 		case <-tick.C:
@@ -98,14 +104,6 @@ func (o *showOptions) show(ctx context.Context, out io.Writer, dir string) error
 			return nil
 		}
 	}
-}
-
-// ended leaves out the error of whoever stopped watching.
-func ended(ctx context.Context, err error) error {
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func (o *showOptions) print(w io.Writer, e *auditor.Entry) error {
