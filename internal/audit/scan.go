@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -233,9 +234,10 @@ func (s *scanner) skipPlain() {
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		// The high bit of a byte is set if the byte is a quote, a backslash,
 		// below space, or beyond ASCII. A borrow can set it wrongly only above
-		// a byte for which it is set rightly.
-		if ((quote-ones)|(slash-ones)|(w-ones*' ')|w)&highs != 0 {
-			break
+		// a byte for which it is set rightly: the lowest one is right.
+		if found := ((quote - ones) | (slash - ones) | (w - ones*' ') | w) & highs; found != 0 {
+			s.i += bits.TrailingZeros64(found) / 8
+			return
 		}
 		s.i += 8
 	}
