@@ -350,7 +350,7 @@ func (k *catching) finish(err error) error {
 	c := k.chain
 	if k.aside {
 		if err == nil && len(k.lines) > 0 {
-			_, err = setAside(k.log.fs, c.id, c.at.next, c.at.size, k.lines)
+			err = setAside(k.log.fs, c.id, c.at.next, c.at.size, k.lines)
 		}
 		return err
 	}

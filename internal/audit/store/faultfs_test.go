@@ -69,11 +69,11 @@ func (f *faultFS) count(op string) int {
 	return f.counts[op]
 }
 
-// file returns what a file holds, and whether it is there.
-func (f *faultFS) file(name string) (data []byte, ok bool) {
+// reserve returns what the reserve holds, and whether it is there.
+func (f *faultFS) reserve() (data []byte, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := f.entries[name]
+	n := f.entries["reserve"]
 	if n == nil {
 		return nil, false
 	}

@@ -16,7 +16,14 @@ const readChunk = 1 << 20
 // until it says no. It returns the offset after the last one that was taken.
 // Neither an end without a newline nor what is longer than any line is given.
 func eachLine(f File, name string, from int64, take func(raw []byte, at int64) (bool, error)) (end int64, err error) {
-	buf := make([]byte, 0, readChunk)
+	size, err := f.Size()
+	if err != nil {
+		return from, fmt.Errorf("size of %s: %w", name, err)
+	}
+	if size <= from {
+		return from, nil
+	}
+	buf := make([]byte, 0, min(size-from, readChunk))
 	for at := from; ; {
 		n, err := f.ReadAt(buf[len(buf):cap(buf)], at+int64(len(buf)))
 		if err != nil && !errors.Is(err, io.EOF) {

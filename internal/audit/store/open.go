@@ -100,10 +100,11 @@ func checkSavedPrefix(fsys FS, id string, saved *state) error {
 // rebuild reads a chain of which there is no state: one that the layout before
 // has left, or none yet. What is torn there is set aside.
 func (l *Log) rebuild(id string) (*state, error) {
-	m, err := newMender(l.fs, id, 0)
+	segments, err := segmentsOf(l.fs, chainDir(id))
 	if err != nil {
 		return nil, err
 	}
+	m := mendFrom(l.fs, id, nil, segments)
 	for len(m.later) > 0 {
 		if !m.nextSegment() {
 			return nil, fmt.Errorf("%w: %s: records %d to %d are missing", ErrCorrupt, m.dir, m.state.next(), m.later[0]-1)
@@ -164,9 +165,9 @@ func lineBeyond(f File, name string, seq uint64) (int64, error) {
 		from := max(size-window, 0)
 		found, good := int64(-1), false
 		_, err := eachLine(f, name, from, func(raw []byte, at int64) (bool, error) {
-			line, err := audit.ParseLine(raw)
-			if err != nil {
-				return true, nil
+			line, bad := audit.ParseLine(raw)
+			if bad != nil {
+				return true, nil //nolint:nilerr // half a line, or a torn one
 			}
 			good = true
 			if line.Seq >= seq {

@@ -19,13 +19,13 @@ const maxNamed = 16
 // setAside copies bytes to quarantine/, durably, before they are cut off. Done
 // again after a crash in between, it makes the same file again. The file has a
 // name of its own until a record names it: see asides.
-func setAside(fsys FS, owner string, segment uint64, offset int64, data []byte) (name string, err error) {
+func setAside(fsys FS, owner string, segment uint64, offset int64, data []byte) error {
 	sum := sha256.Sum256(data)
-	name = path.Join(quarantineDir, fmt.Sprintf("%s-%0*d-%d-%d-%x%s", owner, segmentDigits, segment, offset, len(data), sum, tornSuffix))
+	name := path.Join(quarantineDir, fmt.Sprintf("%s-%0*d-%d-%d-%x%s", owner, segmentDigits, segment, offset, len(data), sum, tornSuffix))
 	if err := writeDurably(fsys, name+unnamedSuffix, data); err != nil {
-		return "", fmt.Errorf("set aside what is cut off: %w", err)
+		return fmt.Errorf("set aside what is cut off: %w", err)
 	}
-	return name, nil
+	return nil
 }
 
 // cutOff sets aside what follows an offset of a file, and cuts it off.
@@ -34,7 +34,7 @@ func cutOff(fsys FS, f File, name, owner string, segment uint64, offset int64) e
 	if err != nil || len(rest) == 0 {
 		return err
 	}
-	if _, err := setAside(fsys, owner, segment, offset, rest); err != nil {
+	if err := setAside(fsys, owner, segment, offset, rest); err != nil {
 		return err
 	}
 	if err := f.Truncate(offset); err != nil {

@@ -30,6 +30,8 @@ type ofChain struct {
 	first uint64
 	prev  audit.Hash // of the record before the first
 	last  audit.Line
+	saved *state   // nil if there is none
+	files []uint64 // its segments
 	mend  *mender
 	lines []byte // of the chunk
 	heads []audit.Line
@@ -48,7 +50,7 @@ func (r *recovery) run(j *journal) error {
 	}
 	if len(r.torn) > 0 {
 		last := r.segments[len(r.segments)-1]
-		if _, err := setAside(r.fs, journalDir, last.first, r.tornAt, r.torn); err != nil {
+		if err := setAside(r.fs, journalDir, last.first, r.tornAt, r.torn); err != nil {
 			return err
 		}
 	}
@@ -96,9 +98,9 @@ func (r *recovery) segment(first, limit uint64) error {
 	defer f.Close()
 	r.next = first
 	end, err := eachLine(f, name, 0, func(raw []byte, at int64) (bool, error) {
-		line, err := audit.ParseLine(raw)
-		if err != nil || r.next == limit {
-			return false, nil
+		line, bad := audit.ParseLine(raw)
+		if bad != nil || r.next == limit {
+			return false, nil //nolint:nilerr // what it is instead, the end of this function says
 		}
 		r.next++
 		if !r.note(&line) {
@@ -183,18 +185,17 @@ func (r *recovery) check() error {
 // checkEnd demands that a chain's files hold nothing after the journal's last
 // record of it.
 func (r *recovery) checkEnd(c *ofChain) error {
-	saved, err := loadState(r.fs, c.id)
-	if err != nil {
+	var err error
+	if c.saved, err = loadState(r.fs, c.id); err != nil {
 		return err
 	}
-	if saved != nil && saved.next() > c.next() {
-		return fmt.Errorf("%w: %s: ends before record %d, which %s tells of", ErrCorrupt, journalDir, saved.next()-1, statePath(c.id))
+	if c.saved != nil && c.saved.next() > c.next() {
+		return fmt.Errorf("%w: %s: ends before record %d, which %s tells of", ErrCorrupt, journalDir, c.saved.next()-1, statePath(c.id))
 	}
-	segments, err := segmentsOf(r.fs, chainDir(c.id))
-	if err != nil || len(segments) == 0 {
+	if c.files, err = segmentsOf(r.fs, chainDir(c.id)); err != nil || len(c.files) == 0 {
 		return err
 	}
-	name := segmentPath(chainDir(c.id), segments[len(segments)-1])
+	name := segmentPath(chainDir(c.id), c.files[len(c.files)-1])
 	f, err := r.fs.OpenFile(name, 0, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
@@ -246,7 +247,7 @@ func (r *recovery) apply() error {
 		}
 		if c.mend == nil {
 			var err error
-			if c.mend, err = newMender(r.fs, c.id, c.first); err != nil {
+			if c.mend, err = newMender(r.fs, c); err != nil {
 				return err
 			}
 		}

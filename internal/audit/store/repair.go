@@ -190,7 +190,7 @@ func (s *surgery) damage(upgrade bool) error {
 		if err := s.checkSigned(c.id, c.next()); err != nil {
 			return err
 		}
-		m, err := newMender(s.fs, c.id, c.first)
+		m, err := newMender(s.fs, c)
 		if err == nil && m.state.next() == c.first && audit.Hash(m.state.Head) != c.prev {
 			err = fmt.Errorf("%w: %s: record %d in the journal does not follow the chain", ErrCorrupt, m.dir, c.first)
 		}
@@ -342,10 +342,11 @@ func (s *surgery) goodFiles(id string, saved *state) (*mender, error) {
 	if saved != nil && checkSavedPrefix(s.fs, id, saved) != nil {
 		saved = nil
 	}
-	m, err := mendFrom(s.fs, id, saved)
+	segments, err := segmentsOf(s.fs, chainDir(id))
 	if err != nil {
 		return nil, err
 	}
+	m := mendFrom(s.fs, id, saved, segments)
 	for m.has || m.nextSegment() {
 		f, err := s.fs.OpenFile(m.name(), 0, 0)
 		if err != nil {

@@ -21,7 +21,7 @@ func (s *surgery) operate() error {
 		}
 	}
 	for _, p := range s.pieces {
-		if _, err := setAside(s.fs, journalDir, p.segment, p.at, p.bytes); err != nil {
+		if err := setAside(s.fs, journalDir, p.segment, p.at, p.bytes); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (s *surgery) forgetSigned() error {
 
 func (s *surgery) mend(p *patient) error {
 	if len(p.loose) > 0 {
-		if _, err := setAside(s.fs, p.id, p.mend.state.next(), 0, p.loose); err != nil {
+		if err := setAside(s.fs, p.id, p.mend.state.next(), 0, p.loose); err != nil {
 			return err
 		}
 	}

@@ -40,11 +40,14 @@ func (unwatched) closing() error      { return nil }
 
 // grown returns the durable prefixes of the chains that have grown since it was
 // last called, in no order. It costs a copy of a tree for each of those, and
-// nothing for the others. A record is in it once it is in the tenant's file too,
-// so a moment after it was acknowledged.
+// nothing for the others. What was acknowledged before the call is in it, and in
+// the tenant's file too: it waits for that.
 func (l *Log) grown() []prefix {
 	l.durableMu.Lock()
 	defer l.durableMu.Unlock()
+	for due := l.acked; l.spilled < due; {
+		l.spilledMore.Wait()
+	}
 	out := make([]prefix, 0, len(l.changed))
 	for _, c := range l.changed {
 		c.changed = false

@@ -30,7 +30,7 @@ func TestTheReserveIsForTheLastRecords_T14(t *testing.T) {
 	l := open(t, "", o)
 	var got acks
 	got.add("a", add(t, l, "a"))
-	if data, _ := fsys.file("reserve"); len(data) != 64<<10 {
+	if data, _ := fsys.reserve(); len(data) != 64<<10 {
 		t.Errorf("the reserve has %d bytes", len(data))
 	}
 	fillDisk(fsys)
@@ -39,7 +39,7 @@ func TestTheReserveIsForTheLastRecords_T14(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	}
-	if _, ok := fsys.file("reserve"); !ok {
+	if _, ok := fsys.reserve(); !ok {
 		t.Error("a decision has used the reserve")
 	}
 	shut(t, l)
@@ -62,7 +62,7 @@ func TestTheReserveIsForTheLastRecords_T14(t *testing.T) {
 	got.add("c", add(t, l, "c"))
 	shut(t, l)
 	shut(t, open(t, "", o))
-	if _, ok := fsys.file("reserve"); !ok {
+	if _, ok := fsys.reserve(); !ok {
 		t.Error("the reserve does not come back")
 	}
 }
@@ -77,7 +77,7 @@ func TestADiskTooSmallForTheReserveDoesWithout_T14(t *testing.T) {
 	})
 	l := open(t, "", store.Options{FS: fsys, ReserveBytes: 64 << 10})
 	add(t, l, "a")
-	if _, ok := fsys.file("reserve"); ok {
+	if _, ok := fsys.reserve(); ok {
 		t.Error("half a reserve is kept")
 	}
 	shut(t, l)

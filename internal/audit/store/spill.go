@@ -35,6 +35,10 @@ func (l *Log) spill() {
 				l.grow(p)
 				l.recycle(p)
 			}
+			l.durableMu.Lock()
+			l.spilled++
+			l.spilledMore.Broadcast()
+			l.durableMu.Unlock()
 			d.upTo, d.pending = b.upTo, append(d.pending, b.ended...)
 		case r := <-d.done:
 			l.drained(r)

@@ -69,6 +69,10 @@ type Log struct {
 	durableMu sync.Mutex // guards chain.tree, chain.mark and what follows
 	changed   []*chain   // chains that have grown since Log.grown
 	watcher   watcher
+	// acked counts batches that were acknowledged, spilled those that are in the
+	// tenants' files too, as far as these can be written.
+	acked, spilled uint64
+	spilledMore    *sync.Cond
 
 	requests sync.Pool
 	parts    sync.Pool
@@ -163,6 +167,7 @@ func newLog(o Options) *Log {
 		requests: sync.Pool{New: newRequest},
 		timeout:  cmp.Or(o.AppendTimeout, 10*time.Second),
 	}
+	l.spilledMore = sync.NewCond(&l.durableMu)
 	l.journal.limit = defaultSegmentBytes
 	if o.SegmentBytes > 0 {
 		l.journal.limit = o.SegmentBytes

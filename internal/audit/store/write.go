@@ -11,7 +11,11 @@ func (l *Log) write() {
 	defer close(l.toSpill)
 	for b := range l.toWrite {
 		l.observer.Batch(b.records)
-		b.err = l.commit(b)
+		if b.err = l.commit(b); b.err == nil {
+			l.durableMu.Lock()
+			l.acked++
+			l.durableMu.Unlock()
+		}
 		for _, p := range b.parts {
 			for _, r := range p.requests {
 				r.finish(b.err)
