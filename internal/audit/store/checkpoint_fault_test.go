@@ -75,14 +75,14 @@ func TestAfterAFaultTheNextRoundSigns(t *testing.T) {
 	}
 }
 
-// Whatever moment the power goes at, the log starts again, and what it signed
-// holds.
+// Whatever moment the power goes at, the log starts again, and holds what it
+// signed and published elsewhere.
 func TestWhatWasSignedSurvivesPowerCuts(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
-		fsys := newFaultFS()
+		fsys, file := newFaultFS(), filepath.Join(t.TempDir(), "anchors")
 		for life := range 3 {
-			l := openSigned(t, "", store.Options{FS: fsys, AppendTimeout: 5 * time.Second}, store.Signing{Interval: time.Hour})
+			l := openSigned(t, "", store.Options{FS: fsys, AppendTimeout: 5 * time.Second}, byHand(file))
 			until := rnd.IntN(60)
 			fsys.setFail(func(string, string, int) (int, error) {
 				if until--; until < 0 {
@@ -98,10 +98,11 @@ func TestWhatWasSignedSurvivesPowerCuts(t *testing.T) {
 				inOrder(t, l, tenant)
 			}
 			cut := fsys.crash(rnd)
+			fsys.setFail(func(string, string, int) (int, error) { return 0, errIO })
 			_ = l.Close(t.Context()) // of the process that is dead already
 			fsys = cut
 		}
-		l := openSigned(t, "", store.Options{FS: fsys}, store.Signing{Interval: time.Hour})
+		l := openSigned(t, "", store.Options{FS: fsys}, byHand(file))
 		add(t, l, "last")
 		shut(t, l)
 		goodInMemory(t, fsys)
