@@ -32,7 +32,8 @@ func (e *Engine) conclude(ctx context.Context, a *attempt, v verdict) *decisionv
 	}
 	receipt, err := e.append(ctx, a.bound.tenant, rec)
 	if err != nil {
-		e.log.LogAttrs(ctx, slog.LevelError, "Decision could not be recorded", slog.String("tenant", a.bound.tenant), slog.String("decisionID", a.id), slog.Any("error", err))
+		// The audit log says once that it cannot be written; of each decision a metric tells.
+		e.log.LogAttrs(ctx, slog.LevelDebug, "Decision could not be recorded", slog.String("tenant", a.bound.tenant), slog.String("decisionID", a.id), slog.Any("error", err))
 		if v.effect == chain.EffectDeny || v.effect == chain.EffectAskUser || v.approval != nil || a.bound.onFailure() != plan.VerdictAllow {
 			// A used approval stays spent: its call must not run unrecorded.
 			return e.unrecorded(a)

@@ -131,6 +131,7 @@ func (l *Log) openChain(c *chain) error {
 	case err == nil:
 	case isCorrupt(err):
 		c.refuse(err)
+		l.health.refused(c.tenant, err)
 	default:
 		l.health.failed(err)
 		return fmt.Errorf("%w: open chain: %w", ErrUnavailable, err)
