@@ -54,8 +54,8 @@ var _ store.FS = (*faultFS)(nil)
 
 func (f *faultFS) called(op, name string) (int, error) {
 	f.counts[op]++
-	if strings.HasPrefix(name, "journal/") {
-		f.counts["journal "+op]++
+	if dir, _, _ := strings.Cut(name, "/"); dir == "journal" || dir == "probe" {
+		f.counts[dir+" "+op]++
 	}
 	if f.fail == nil {
 		return 0, nil
