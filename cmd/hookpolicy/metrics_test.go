@@ -154,7 +154,7 @@ func serviceMetrics(t *testing.T) []metric {
 	r := newRegistrations()
 	dir := t.TempDir()
 	registerProcess(r, dir)
-	log, err := openAudit(filepath.Join(dir, "audit"), "", r)
+	log, err := openAudit(t.Context(), config{auditDir: filepath.Join(dir, "audit")}, slog.New(slog.DiscardHandler), r)
 	if err != nil {
 		t.Fatal(err)
 	}
