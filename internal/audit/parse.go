@@ -79,7 +79,7 @@ func (c *lineChecker) check(line []byte, chainOnly bool, p *parsed) *LineError {
 
 // checkIn checks the line buf[start:end]. What is hashed is made in its place:
 // the byte before the line is leafPrefix for that moment, and the one after the
-// entry's members the closing brace.
+// entry's members the closing brace. p must be zero.
 func (c *lineChecker) checkIn(buf []byte, start, end int, chainOnly bool, p *parsed) *LineError {
 	open, stored, ok := splitLine(buf[start:end])
 	switch {
@@ -99,7 +99,6 @@ func (c *lineChecker) checkIn(buf []byte, start, end int, chainOnly bool, p *par
 		p.stored = stored
 		return &LineError{ReasonHash, "record_hash is not the hash of the record"}
 	}
-	p.m = members{}
 	if chainOnly {
 		findMembers(open, &p.m)
 	} else if !scanEntry(open, &p.m) {
