@@ -91,7 +91,7 @@ func (c *Closure) decision(seq uint64, p *parsed) *LineError {
 		c.sum.Unknown++
 	}
 	c.mark(decisionMark{seq: seq, id: maphash.Bytes(c.seed, p.m.id), ran: ran})
-	if string(p.m.decision) != "AskUser" || p.m.approval == nil || c.Partial {
+	if string(p.m.decision) != "AskUser" || p.m.approval == nil || c.Partial || isElsewhere(p.m.approval) {
 		return nil
 	}
 	if id := textMember(p.m.approval, "id"); id != nil && c.held[string(id)] == nil {
@@ -99,6 +99,10 @@ func (c *Closure) decision(seq uint64, p *parsed) *LineError {
 	}
 	return nil
 }
+
+// isElsewhere reports whether an approval is of a call that another replica holds:
+// what began it, and what it led to, stands in that replica's chain.
+func isElsewhere(approval []byte) bool { return textMember(approval, "replica") != nil }
 
 func (c *Closure) mark(d decisionMark) {
 	if len(c.decisions) < maxDecisions {
@@ -156,6 +160,9 @@ func (c *Closure) outcome(p *parsed) *LineError {
 // approval is used once or not at all.
 func (c *Closure) step(seq uint64, p *parsed) *LineError {
 	id, state := string(textMember(p.m.approval, "id")), string(textMember(p.m.approval, "state"))
+	if isElsewhere(p.m.approval) {
+		return nil
+	}
 	h := c.held[id]
 	if p.m.ref != nil {
 		if d, known := c.find(p.m.ref); known && d == nil {

@@ -65,6 +65,11 @@ func of(r *audit.Record, id string, seq uint64) *audit.Record {
 	return r
 }
 
+func elsewhere(r *audit.Record) *audit.Record {
+	r.Approval.Replica = "replica-1"
+	return r
+}
+
 // T35: every held call ends in exactly one way.
 func TestWhatWasBegunEndsOnce(t *testing.T) {
 	beat := &audit.Record{Kind: audit.KindHeartbeat}
@@ -115,6 +120,7 @@ func TestWhatWasBegunEndsOnce(t *testing.T) {
 		},
 		"held twice":              {[]*audit.Record{step("a", "Held"), step("a", "Held")}, "second time", 2, audit.ClosureSummary{Asked: 1, Open: 1}},
 		"approved, never held":    {[]*audit.Record{allow("d"), of(step("a", "Approved"), "d", 1)}, "never held", 2, audit.ClosureSummary{Decisions: 1, Unknown: 1}},
+		"held by another replica": {[]*audit.Record{elsewhere(ask("d", "a")), elsewhere(of(step("a", "Approved"), "x", 7)), elsewhere(step("a", "Used"))}, "", 0, audit.ClosureSummary{Decisions: 1}},
 		"asked, never held":       {[]*audit.Record{ask("d", "a")}, "never held", 1, audit.ClosureSummary{Decisions: 1}},
 		"of another decision":     {[]*audit.Record{step("a", "Held"), ask("d", "a"), of(step("a", "Approved"), "x", 2)}, "not in the chain", 3, audit.ClosureSummary{Decisions: 1, Asked: 1, Open: 1}},
 		"a time-out that is none": {[]*audit.Record{step("a", "Held"), {Kind: audit.KindTimeout, Approval: &audit.ApprovalStep{ID: "a", State: "Approved"}}}, "do not go together", 2, audit.ClosureSummary{Asked: 1, Open: 1}},

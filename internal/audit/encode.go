@@ -79,6 +79,7 @@ func (e *encoder) approval(a *ApprovalStep) {
 	e.open("approval")
 	e.text("id", a.ID, MaxWord)
 	e.text("reason", a.Reason, MaxText)
+	e.text("replica", a.Replica, MaxWord)
 	e.text("state", a.State, MaxWord)
 	e.text("user", a.User, MaxWord)
 	e.text("via", a.Via, MaxWord)

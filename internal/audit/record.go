@@ -83,7 +83,10 @@ type ApprovalStep struct {
 	User   string // who voted
 	Via    string // how the user was known: "unix-socket", "agent" …
 	Reason string // redacted
-	WaitMs int64  // from hold to this step
+	// Replica is the one that holds the call, if that is another one: what began
+	// it stands in that replica's chain.
+	Replica string
+	WaitMs  int64 // from hold to this step
 }
 
 // An OutcomeClaim is what an enforcement point says a tool did.

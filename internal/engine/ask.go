@@ -160,7 +160,7 @@ func (e *Engine) await(ctx context.Context, a *attempt, held *approval.Approval,
 	if err != nil {
 		return asked, false // nobody decided yet, or the client is gone
 	}
-	next := &attempt{caller: a.caller, req: a.req, start: e.clock()}
+	next := &attempt{caller: a.caller, req: a.req, replica: e.replica, start: e.clock()}
 	if refused := e.bind(ctx, next); refused != nil { // the policy may have gone
 		return refused, true
 	}

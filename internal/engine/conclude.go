@@ -45,7 +45,7 @@ func (e *Engine) conclude(ctx context.Context, a *attempt, v verdict) *decisionv
 	if err == nil {
 		resp.Audit = wireReceipt(receipt)
 		e.remember(a, v, receipt)
-		if v.effect == chain.EffectAskUser {
+		if v.effect == chain.EffectAskUser && a.elsewhere(v.approval) == "" {
 			e.asked.put(v.approval.ID, receipt.Seq)
 		}
 	}

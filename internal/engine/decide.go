@@ -19,6 +19,7 @@ type attempt struct {
 	id      string
 	caller  chain.Caller
 	req     *Request
+	replica string // this one
 	bound   *bound
 	start   time.Time
 	consent approval.Consent // what the caller said of an approval
@@ -45,7 +46,7 @@ func denied(code, message string) verdict {
 // Decide judges one call and returns once its decision is recorded. ctx ends
 // when the client is gone.
 func (e *Engine) Decide(ctx context.Context, caller chain.Caller, req Request) *decisionv1.Response {
-	a := &attempt{caller: caller, req: &req, start: e.clock()}
+	a := &attempt{caller: caller, req: &req, replica: e.replica, start: e.clock()}
 	if refused := e.bind(ctx, a); refused != nil {
 		return refused
 	}

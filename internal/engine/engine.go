@@ -86,6 +86,7 @@ type Engine struct {
 	constructors chain.Constructors
 	recorder     Recorder
 	desk         *approval.Desk
+	replica      string
 	unmatched    plan.Verdict
 	log          *slog.Logger
 	metrics      *metrics
@@ -109,6 +110,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		constructors: o.Constructors,
 		recorder:     o.Recorder,
+		replica:      o.Replica,
 		unmatched:    o.Unmatched,
 		log:          o.Logger,
 		metrics:      newMetrics(o.Metrics),

@@ -92,6 +92,14 @@ func codeOf(d chain.Decision) string {
 	}
 }
 
+// elsewhere names the replica that holds a call, if that is another one.
+func (a *attempt) elsewhere(ap *approval.Approval) string {
+	if ap.Replica == a.replica {
+		return ""
+	}
+	return ap.Replica
+}
+
 // bareRecord says who asked for what and got which answer, without arguments.
 func (a *attempt) bareRecord(v verdict) *audit.Record {
 	rec := &audit.Record{
@@ -101,7 +109,7 @@ func (a *attempt) bareRecord(v verdict) *audit.Record {
 		Policy: a.bound.chain.Digest(), PolicyN: a.bound.policy,
 	}
 	if ap := v.approval; ap != nil {
-		rec.Approval = &audit.ApprovalStep{ID: ap.ID, State: string(ap.State)}
+		rec.Approval = &audit.ApprovalStep{ID: ap.ID, State: string(ap.State), Replica: a.elsewhere(ap)}
 	}
 	if v.viaAgent {
 		rec.Approval.Via = approval.ViaAgent

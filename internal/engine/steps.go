@@ -63,7 +63,9 @@ func (e *Engine) recordStep(ctx context.Context, s approval.Step) error {
 		rec.Approval.User, rec.Approval.Via = v.User, v.Via
 		rec.Approval.Reason = e.redactText(a.Policy.Name, v.Reason)
 	}
-	if seq, ok := e.asked.get(a.ID, a.State.IsEnd()); ok {
+	if a.Replica != e.replica {
+		rec.Approval.Replica = a.Replica
+	} else if seq, ok := e.asked.get(a.ID, a.State.IsEnd()); ok {
 		rec.Ref = &audit.Ref{ID: a.DecisionID, Seq: seq}
 	}
 	if rec.Ref == nil { // not recorded yet, or by another replica or before a restart
