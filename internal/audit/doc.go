@@ -39,7 +39,8 @@
 //	redacted         [{ptr, how, c}]: what was taken out of args, and a keyed
 //	                 hash of each
 //	facts            what each hook found
-//	approval         {id, state, user, via, reason, wait_ms}
+//	approval         {id, state, user, via, reason, replica, wait_ms}; replica is the one that holds
+//	                 the call, if that is another one
 //	outcome          {status, digest, error, dur_ms}
 //	lat_us           how long the decision took, in microseconds
 //	detail           what a record of the log about itself has to say
