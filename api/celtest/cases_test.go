@@ -39,7 +39,7 @@ func cases() map[string]testCase {
 		rewrites = "{name: h%d, rewrite: {tools: [t], remove: [a]}}"
 		exactly  = "must be the exact name of a tool"
 		absolute = "must be an absolute path, and not / itself"
-		one      = "exactly one of the fields in [pathAllowlist destructiveSQL rewrite] must be set"
+		one      = "exactly one of the fields in [pathAllowlist destructiveSQL rewrite risk] must be set"
 		account  = "must be the name of a ServiceAccount"
 		noHooks  = "leave it out for the built-in hooks"
 	)
@@ -135,6 +135,14 @@ func cases() map[string]testCase {
 		"conditions are asked of no other kind": {"", sql("requireWhere: [Merge]"), "Unsupported value"},
 		"one dialect is known":                  {"", sql("dialect: postgres"), ""},
 		"other dialects are not":                {"", sql("dialect: mysql"), "Unsupported value"},
+		"a risk hook of defaults":               {"", hook("risk: {}"), ""},
+		"a risk hook with everything":           {"", hook("risk: {baseline: open-source, default: Low, medium: Allow, sensitiveWords: [], tools: [{match: 'deploy*', level: High, arguments: [{path: env, values: [prod]}, {path: ref, matches: 'main|rel.*'}]}]}"), ""},
+		"a rule has a level":                    {"", hook("risk: {tools: [{match: a}]}"), "level: Required value"},
+		"a rule's level is one of three":        {"", hook("risk: {tools: [{match: a, level: Huge}]}"), "Unsupported value"},
+		"a rule's name has no white space":      {"", hook("risk: {tools: [{match: 'a b', level: High}]}"), "in which * may stand for any characters"},
+		"a condition is of one kind":            {"", hook("risk: {tools: [{match: a, level: High, arguments: [{path: p, values: [a], matches: b}]}]}"), "exactly one of the fields in [values matches] must be set"},
+		"a condition says something":            {"", hook("risk: {tools: [{match: a, level: High, arguments: [{path: p}]}]}"), "exactly one of the fields in [values matches] must be set"},
+		"a baseline is a known one":             {"", hook("risk: {baseline: startup}"), "Unsupported value"},
 		"a rewrite sets something":              {"", hook("rewrite: {tools: [t], set: {}}"), "at least 1 properties"},
 		"a rewrite sets an object":              {"", hook("rewrite: {tools: [t], set: [a]}"), "must be of type object"},
 		"a rewrite does not set too much":       {"", hook("rewrite: {tools: [t], set: " + setOf(65) + "}"), "must have at most 64 items"},

@@ -15,7 +15,7 @@ const (
 )
 
 // Hook is one step of a policy; exactly one of its kinds is set.
-// +kubebuilder:validation:ExactlyOneOf=pathAllowlist;destructiveSQL;rewrite
+// +kubebuilder:validation:ExactlyOneOf=pathAllowlist;destructiveSQL;rewrite;risk
 type Hook struct {
 	// name tells the hook apart from the policy's others, in records and messages.
 	// +required
@@ -48,6 +48,10 @@ type Hook struct {
 	// rewrite changes the arguments of a call.
 	// +optional
 	Rewrite *Rewrite `json:"rewrite,omitempty"`
+
+	// risk ranks every call, and asks a person about the risky ones.
+	// +optional
+	Risk *Risk `json:"risk,omitempty"`
 }
 
 // Argument names one argument of one tool.

@@ -6,6 +6,7 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/chain"
 	"github.com/hookpolicy/hookpolicy/internal/hooks/paths"
 	"github.com/hookpolicy/hookpolicy/internal/hooks/rewrite"
+	"github.com/hookpolicy/hookpolicy/internal/hooks/risk"
 	"github.com/hookpolicy/hookpolicy/internal/hooks/sql"
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 	"github.com/hookpolicy/hookpolicy/internal/sqlclass"
@@ -22,5 +23,6 @@ func newConstructors() (chain.Constructors, error) {
 		plan.KindPathAllowlist:  paths.New,
 		plan.KindDestructiveSQL: sql.New(sql.Classifiers{plan.DialectPostgres: classifier}),
 		plan.KindRewrite:        rewrite.New(classifier),
+		plan.KindRisk:           risk.New,
 	}, nil
 }

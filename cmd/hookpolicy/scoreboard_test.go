@@ -211,7 +211,12 @@ func scoreApproval(t *testing.T, s *score, ck *checker, c *cases.Case) {
 	}
 	switch {
 	case c.Category == "heuristics" && c.ID != "appr-heuristics-011" && c.ID != "appr-heuristics-012":
-		s.skip("about risk by a tool's name and context")
+		ranked := &checkOptions{policies: []string{filepath.Join("..", "..", "test", "policies", "risk.yaml")}}
+		ck, err := ranked.checker(t.Context(), t.Output()) // the strict policy knows none of these tools
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.decided(t, c, new(ck.decide(t.Context(), testCase{ID: c.ID, Call: c.Call})))
 	case len(setup.Steps) > 0:
 		s.skip("about what happened before; see internal/approval, internal/engine and internal/audit")
 	case len(setup.Hooks) > 0:

@@ -34,6 +34,7 @@ import (
 	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
+	"github.com/hookpolicy/hookpolicy/internal/toolpattern"
 )
 
 // A Chain is a plan that is ready to decide. It is immutable and safe for
@@ -164,6 +165,13 @@ type segment struct {
 	plan  *plan.Segment
 	steps []*step
 	named map[string]bool // the tools that its hooks name
+	// patterns name more of them.
+	patterns []toolpattern.Pattern
+}
+
+// names reports whether some hook names a tool.
+func (seg *segment) names(tool string) bool {
+	return seg.named[tool] || slices.ContainsFunc(seg.patterns, func(p toolpattern.Pattern) bool { return p.Match(tool) })
 }
 
 func buildSegment(s *plan.Segment, constructors Constructors) (*segment, error) {
@@ -185,6 +193,9 @@ func buildSegment(s *plan.Segment, constructors Constructors) (*segment, error) 
 		seg.steps = append(seg.steps, &step{segment: s, hook: h, impl: impl, prompt: prompt != nil && prompt.Prompt()})
 		for _, t := range h.Tools {
 			seg.named[t] = true
+		}
+		for _, p := range h.Patterns {
+			seg.patterns = append(seg.patterns, toolpattern.New(p))
 		}
 	}
 	return seg, errors.Join(errs...)

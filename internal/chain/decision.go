@@ -48,6 +48,8 @@ type AskUser struct {
 	Prompt  string   // one sentence: what will happen
 	Details []string // what else a person needs to see
 	Risk    Risk     // RiskMedium if empty
+	// RiskReasons say why, where that is more than what will happen.
+	RiskReasons []string
 }
 
 // Rewrite lets the call run with other arguments. Args replaces all of them.

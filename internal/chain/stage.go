@@ -139,7 +139,7 @@ func (s *stage) stepsFor(tool string) []*step {
 // unlisted answers for a tool that no hook of the segment names, and reports
 // whether that answer is a Deny.
 func (r *Result) unlisted(seg *segment, tool string) bool {
-	if seg.named[tool] {
+	if seg.names(tool) {
 		return false
 	}
 	basis := Basis{Rule: CodeToolUnlisted}

@@ -31,6 +31,9 @@ type step struct {
 
 // looksAt reports whether the hook wants to see calls of a tool.
 func (st *step) looksAt(tool string) bool {
+	if st.hook.AllTools {
+		return true
+	}
 	_, ok := slices.BinarySearch(st.hook.Tools, tool)
 	return ok
 }

@@ -84,6 +84,9 @@ func (e *Engine) approvalRequest(a *attempt) approval.Request {
 		req.Timeout = min(req.Timeout, q.Timeout())
 		name := q.Segment.Source.Tenant() + "/" + q.Hook
 		req.Binding.Hooks = append(req.Binding.Hooks, name)
+		for _, reason := range q.RiskReasons {
+			req.RiskReasons = append(req.RiskReasons, a.bound.redactor.Text(reason))
+		}
 		req.Asks = append(req.Asks, approval.Ask{Hook: name, Rule: q.Rule})
 		ref := approval.PolicyRef{Name: q.Segment.Source.Name, Baseline: q.Segment.IsBaseline()}
 		if !slices.Contains(req.Policies, ref) {

@@ -46,6 +46,8 @@ func fill(v reflect.Value, n *int) {
 		v.SetString(fmt.Sprintf("text %d", *n))
 	case reflect.Int32, reflect.Int64:
 		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
 	default:
 		panic(fmt.Sprintf("a plan holds a %s: teach the test to change it", v.Kind()))
 	}
@@ -87,6 +89,8 @@ func eachChange(v reflect.Value, path, name string, f func(path, name string)) {
 	case reflect.String:
 		change(" changed", reflect.ValueOf(v.String()+"'").Convert(v.Type()))
 		change(" emptied", reflect.Zero(v.Type()))
+	case reflect.Bool:
+		change(" turned", reflect.ValueOf(!v.Bool()))
 	default:
 		change(" changed", reflect.ValueOf(v.Int()+1).Convert(v.Type()))
 		change(" zeroed", reflect.Zero(v.Type()))

@@ -141,6 +141,7 @@ const (
 	KindPathAllowlist  Kind = "pathAllowlist"
 	KindDestructiveSQL Kind = "destructiveSQL"
 	KindRewrite        Kind = "rewrite"
+	KindRisk           Kind = "risk"
 )
 
 // FailurePolicy says what a hook's own failure means.
@@ -161,6 +162,10 @@ type Hook struct {
 	TimeoutMilliseconds int32         `json:"timeoutMilliseconds"`
 	// Tools are the exact names of the tools that the hook looks at, sorted.
 	Tools []string `json:"tools,omitempty"`
+	// AllTools says that the hook looks at every tool. Those that match Patterns
+	// are named by it, beside Tools: see package toolpattern.
+	AllTools bool     `json:"allTools,omitempty"`
+	Patterns []string `json:"patterns,omitempty"`
 	// Guards are the argument declarations of a hook that judges, one a tool.
 	Guards []Guard `json:"guards,omitempty"`
 	// Sets are the argument paths that the hook writes itself.
@@ -169,6 +174,7 @@ type Hook struct {
 	PathAllowlist  *PathAllowlist  `json:"pathAllowlist,omitempty"`
 	DestructiveSQL *DestructiveSQL `json:"destructiveSQL,omitempty"`
 	Rewrite        *Rewrite        `json:"rewrite,omitempty"`
+	Risk           *Risk           `json:"risk,omitempty"`
 }
 
 // Timeout is the time that the hook has for one decision.
@@ -306,4 +312,36 @@ type SQLLimit struct {
 type Assignment struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
+}
+
+// A RiskLevel ranks what a call could do.
+type RiskLevel string
+
+// The levels, from the least.
+const (
+	RiskLow    RiskLevel = "Low"
+	RiskMedium RiskLevel = "Medium"
+	RiskHigh   RiskLevel = "High"
+)
+
+// A Risk ranks calls.
+type Risk struct {
+	Rules          []RiskRule `json:"rules,omitempty"` // in the policy's order, which means nothing
+	Default        RiskLevel  `json:"default"`
+	Medium         Verdict    `json:"medium"`                   // Ask or Allow
+	SensitiveWords []string   `json:"sensitiveWords,omitempty"` // lower case, sorted
+}
+
+// A RiskRule gives the calls that it matches a level.
+type RiskRule struct {
+	Match      string          `json:"match"` // a pattern in the syntax of package toolpattern
+	Conditions []RiskCondition `json:"conditions,omitempty"`
+	Level      RiskLevel       `json:"level"`
+}
+
+// A RiskCondition holds where some value at Path is in the list, or matches.
+type RiskCondition struct {
+	Path    string   `json:"path"`
+	Values  []string `json:"values,omitempty"`  // sorted
+	Matches string   `json:"matches,omitempty"` // RE2, for the whole text
 }

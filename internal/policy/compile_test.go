@@ -225,7 +225,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"too many approvers":                  {"{approvals: {approvers: {minimum: 17}}}", "spec.approvals.approvers.minimum", "between 1 and 16"},
 		"an empty list of hooks":              {"{hooks: []}", "spec.hooks", "leave it out for the built-in hooks"},
 		"a hook without a name":               {"{hooks: [{destructiveSQL: {}}]}", "spec.hooks[0].name", "Required"},
-		"a hook of no kind":                   {"{hooks: [{name: a}]}", "spec.hooks[0]", "needs one of pathAllowlist, destructiveSQL and rewrite"},
+		"a hook of no kind":                   {"{hooks: [{name: a}]}", "spec.hooks[0]", "needs one of pathAllowlist, destructiveSQL, rewrite and risk"},
 		"a hook of two kinds":                 {"{hooks: [{name: a, destructiveSQL: {}, rewrite: {tools: [t], remove: [a]}}]}", "spec.hooks[0]", "of one kind only"},
 		"a time for a decision that is wrong": {"{hooks: [{name: a, timeoutMilliseconds: 30001, destructiveSQL: {}}]}", "spec.hooks[0].timeoutMilliseconds", "between 1 and 30000"},
 		"a failure policy that is wrong":      {"{hooks: [{name: a, failurePolicy: Open, destructiveSQL: {}}]}", "spec.hooks[0].failurePolicy", `"Fail", "Ignore"`},

@@ -44,7 +44,7 @@ func (c *compiler) hook(at *field.Path, h *v1alpha1.Hook) plan.Hook {
 	}
 	switch kinds := kindsOf(h); {
 	case len(kinds) == 0:
-		c.add(field.Required(at, "a hook needs one of pathAllowlist, destructiveSQL and rewrite"))
+		c.add(field.Required(at, "a hook needs one of pathAllowlist, destructiveSQL, rewrite and risk"))
 	case len(kinds) > 1:
 		c.add(field.Invalid(at, strings.Join(kinds, ", "), "a hook is of one kind only: make a hook of each"))
 	case h.PathAllowlist != nil:
@@ -53,6 +53,8 @@ func (c *compiler) hook(at *field.Path, h *v1alpha1.Hook) plan.Hook {
 		c.destructiveSQL(at.Child("destructiveSQL"), h.DestructiveSQL, &out)
 	case h.Rewrite != nil:
 		c.rewrite(at.Child("rewrite"), h.Rewrite, &out)
+	case h.Risk != nil:
+		c.risk(at.Child("risk"), h.Risk, &out)
 	}
 	return out
 }
@@ -67,6 +69,9 @@ func kindsOf(h *v1alpha1.Hook) []string {
 	}
 	if h.Rewrite != nil {
 		kinds = append(kinds, string(plan.KindRewrite))
+	}
+	if h.Risk != nil {
+		kinds = append(kinds, string(plan.KindRisk))
 	}
 	return kinds
 }

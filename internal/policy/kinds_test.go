@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 	"github.com/hookpolicy/hookpolicy/internal/plan/stmtclass"
@@ -28,6 +29,42 @@ func TestRootsOfAPathAllowlist(t *testing.T) {
 				t.Errorf("got %q, want %q", got.Roots, tc.want)
 			}
 		})
+	}
+}
+
+func TestARiskHookHasTheDefaultsOfItsBaseline(t *testing.T) {
+	for fields, want := range map[string]plan.Risk{
+		"":                                     {Default: plan.RiskMedium, Medium: plan.VerdictAsk},
+		"baseline: personal-learning":          {Default: plan.RiskMedium, Medium: plan.VerdictAllow},
+		"baseline: production-service":         {Default: plan.RiskHigh, Medium: plan.VerdictAsk},
+		"baseline: open-source":                {Default: plan.RiskMedium, Medium: plan.VerdictAllow},
+		"baseline: open-source, medium: Ask":   {Default: plan.RiskMedium, Medium: plan.VerdictAsk},
+		"baseline: team-project, default: Low": {Default: plan.RiskLow, Medium: plan.VerdictAsk},
+	} {
+		seg, _, errs := policy.Compile(tenant(t, hook("risk", fields)))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		h := seg.Hooks[0]
+		if h.Risk.Default != want.Default || h.Risk.Medium != want.Medium || !h.AllTools || len(h.Patterns) > 0 || len(h.Risk.Rules) < 64 || len(h.Risk.SensitiveWords) == 0 {
+			t.Errorf("%s: %+v", fields, h)
+		}
+	}
+}
+
+func TestWhatARiskHookNamesIsKnownToThePolicy(t *testing.T) {
+	seg, _, errs := policy.Compile(tenant(t, hook("risk", `sensitiveWords: [], tools: [{match: "Deploy*", level: High, arguments: [{path: env, values: [b, a]}]}]`)))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	want := plan.Hook{
+		Name: "h", Kind: plan.KindRisk, FailurePolicy: plan.FailureDeny, TimeoutMilliseconds: 1000, AllTools: true, Patterns: []string{"deploy*"},
+		Risk: &plan.Risk{Default: plan.RiskMedium, Medium: plan.VerdictAsk, Rules: []plan.RiskRule{
+			{Match: "deploy*", Level: plan.RiskHigh, Conditions: []plan.RiskCondition{{Path: "env", Values: []string{"a", "b"}}}},
+		}},
+	}
+	if diff := cmp.Diff(want, seg.Hooks[0], cmpopts.IgnoreFields(plan.Hook{}, "Name")); diff != "" {
+		t.Errorf("hook (-want +got):\n%s", diff)
 	}
 }
 

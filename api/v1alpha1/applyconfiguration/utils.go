@@ -94,6 +94,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RejectedPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rewrite"):
 		return &apiv1alpha1.RewriteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Risk"):
+		return &apiv1alpha1.RiskApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RiskCondition"):
+		return &apiv1alpha1.RiskConditionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RiskRule"):
+		return &apiv1alpha1.RiskRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServingCertificate"):
 		return &apiv1alpha1.ServingCertificateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SQLFunction"):

@@ -558,6 +558,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rewrite
       type:
         namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Rewrite
+    - name: risk
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.Risk
     - name: timeoutMilliseconds
       type:
         scalar: numeric
@@ -612,6 +615,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.UnlistedTools
       default: Allow
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.MediumAnswer
+  scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.OnFailure
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Override
@@ -727,6 +732,64 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.Risk
+  map:
+    fields:
+    - name: baseline
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskBaseline
+    - name: default
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskLevel
+    - name: medium
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.MediumAnswer
+    - name: sensitiveWords
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: tools
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskRule
+          elementRelationship: atomic
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskBaseline
+  scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskCondition
+  map:
+    fields:
+    - name: matches
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
+    - name: values
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskLevel
+  scalar: string
+- name: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskRule
+  map:
+    fields:
+    - name: arguments
+      type:
+        list:
+          elementType:
+            namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskCondition
+          elementRelationship: atomic
+    - name: level
+      type:
+        namedType: com.github.hookpolicy.hookpolicy.api.v1alpha1.RiskLevel
+    - name: match
+      type:
+        scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.SQLDialect
   scalar: string
 - name: com.github.hookpolicy.hookpolicy.api.v1alpha1.SQLFunction

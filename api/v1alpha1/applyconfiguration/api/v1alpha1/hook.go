@@ -24,6 +24,8 @@ type HookApplyConfiguration struct {
 	DestructiveSQL *DestructiveSQLApplyConfiguration `json:"destructiveSQL,omitempty"`
 	// rewrite changes the arguments of a call.
 	Rewrite *RewriteApplyConfiguration `json:"rewrite,omitempty"`
+	// risk ranks every call, and asks a person about the risky ones.
+	Risk *RiskApplyConfiguration `json:"risk,omitempty"`
 }
 
 // HookApplyConfiguration constructs a declarative configuration of the Hook type for use with
@@ -77,5 +79,13 @@ func (b *HookApplyConfiguration) WithDestructiveSQL(value *DestructiveSQLApplyCo
 // If called multiple times, the Rewrite field is set to the value of the last call.
 func (b *HookApplyConfiguration) WithRewrite(value *RewriteApplyConfiguration) *HookApplyConfiguration {
 	b.Rewrite = value
+	return b
+}
+
+// WithRisk sets the Risk field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Risk field is set to the value of the last call.
+func (b *HookApplyConfiguration) WithRisk(value *RiskApplyConfiguration) *HookApplyConfiguration {
+	b.Risk = value
 	return b
 }
