@@ -51,18 +51,26 @@ func (b *bench) verify(ctx context.Context) error {
 	return nil
 }
 
-// segment is a copy of the first segment of the chain that the load left.
+// segment is a copy of the largest segment that the load left, from a chain's
+// beginning.
 func (b *bench) segment() (file string, text []byte, err error) {
-	names, err := filepath.Glob(filepath.Join(b.auditDir, "t", "*", "log", "*.jsonl"))
+	names, err := filepath.Glob(filepath.Join(b.auditDir, "t", "*", "log", "00000000000000000000.jsonl"))
 	if err != nil || len(names) == 0 {
 		return "", nil, errors.Join(errors.New("the load left no audit chain"), err)
 	}
-	if text, err = os.ReadFile(names[0]); err != nil {
+	var largest int64
+	name := names[0]
+	for _, n := range names {
+		if info, err := os.Stat(n); err == nil && info.Size() > largest {
+			name, largest = n, info.Size()
+		}
+	}
+	if text, err = os.ReadFile(name); err != nil {
 		return "", nil, fmt.Errorf("read the audit chain: %w", err)
 	}
 	text = text[:min(len(text), verifiedBytes)]
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	file = filepath.Join(b.dir, filepath.Base(names[0]))
+	file = filepath.Join(b.dir, filepath.Base(name))
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", nil, fmt.Errorf("copy the audit chain: %w", err)
 	}
