@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	decisionv1 "github.com/hookpolicy/hookpolicy/api/decision/v1"
 	"github.com/hookpolicy/hookpolicy/internal/contract"
@@ -30,8 +31,20 @@ func (p *platform) agent(t *testing.T, namespace, name string) *agent {
 // agentOf starts an agent of one decision service.
 func (c *cluster) agentOf(t *testing.T, namespace, name, serviceNamespace, service string) *agent {
 	t.Helper()
+	return c.agentThat(t, namespace, name, serviceNamespace, service, "wait")
+}
+
+// loader starts an agent that asks the default service without pause, under the
+// ServiceAccount of its own name.
+func (p *platform) loader(t *testing.T, namespace, name string, d time.Duration) *agent {
+	t.Helper()
+	return p.agentThat(t, namespace, name, platformNamespace, serviceName, "load", d.String())
+}
+
+func (c *cluster) agentThat(t *testing.T, namespace, name, serviceNamespace, service string, args ...string) *agent {
+	t.Helper()
 	c.apply(t, strings.NewReplacer(
-		"$NAMESPACE", namespace, "$NAME", name, "$IMAGE", agentImage,
+		"$ARGS", strings.Join(args, ", "), "$NAMESPACE", namespace, "$NAME", name, "$IMAGE", agentImage,
 		"$URL", contract.URL(serviceNamespace, service), "$AUDIENCE", contract.Audience(serviceNamespace, service),
 	).Replace(agentManifest))
 	c.kubectl(t, "-n", namespace, "wait", "pod/"+name, "--for=condition=Ready", "--timeout", patience.String())

@@ -3,6 +3,10 @@
 // token and the certificates that the pod mounts.
 //
 //	agent wait    does nothing until it is told to end: tests ask through it
+//	agent load DURATION
+//	              asks without pause, each call once, and writes what it got into
+//	              a file: one line a call
+//	agent answers writes that file to standard output
 //	agent ask     reads calls from standard input, one JSON object a line, and
 //	              writes the answers, one a line
 //
@@ -38,17 +42,22 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if len(args) == 2 && args[0] == "load" {
+		return load(ctx, args[1])
+	}
 	if len(args) != 1 {
-		return errors.New("want wait or ask")
+		return errors.New("want wait, ask, answers or load DURATION")
 	}
 	switch args[0] {
 	case "wait":
 		<-ctx.Done()
 		return nil
+	case "answers":
+		return answers(out)
 	case "ask":
 		return ask(ctx, in, out)
 	default:
-		return fmt.Errorf("%q: want wait or ask", args[0])
+		return fmt.Errorf("%q: want wait, ask, answers or load DURATION", args[0])
 	}
 }
 
