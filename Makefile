@@ -72,6 +72,10 @@ test-postgres: ## Hold the classes of SQL against a real PostgreSQL server.
 e2e: ## Install and use it on a real one-node cluster, as root (RUN=TestName, KEEP=1).
 	RUN='$(RUN)' KEEP='$(KEEP)' hack/e2e.sh
 
+.PHONY: chaos
+chaos: ## Make trouble under load on a real cluster for DURATION (default 10m), as SEED says, and check the record.
+	RUN='^TestChaos$$' KEEP='$(KEEP)' hack/e2e.sh -chaos '$(or $(DURATION),10m)' -seed '$(or $(SEED),1)'
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each (default 10s).
 	hack/fuzz.sh $(FUZZTIME)

@@ -2,7 +2,7 @@
 # Runs the end-to-end tests: starts a cluster, assembles and loads the images,
 # runs the scenarios of test/e2e and ends the cluster, unless it was up before.
 # Called by "make e2e"; RUN chooses scenarios as "go test -run" does, KEEP=1
-# leaves the cluster up, HOOKPOLICY_CLUSTER names the cluster's folder.
+# leaves the cluster up, further arguments go to the tests, HOOKPOLICY_CLUSTER names the cluster's folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cluster=hack/cluster/cluster
@@ -34,4 +34,4 @@ cat <<'EOF'
 !! accepted, not that they hold anybody back.
 
 EOF
-go test ./test/e2e -count=1 -v -timeout 60m -run "${RUN:-.}"
+go test ./test/e2e -count=1 -v -timeout 60m -run "${RUN:-.}" "$@"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,3 +104,9 @@ func (a *agent) gets(t *testing.T, call decisionv1.Request, want decisionv1.Deci
 func call(tool, args string) decisionv1.Request {
 	return decisionv1.Request{Tool: tool, Args: json.RawMessage(args)}
 }
+
+// execs counts what was run through the container runtime, which wants a name
+// for each.
+var execs atomic.Int64
+
+func nextExec() int64 { return execs.Add(1) }

@@ -73,6 +73,8 @@ func TestTheMainJob(t *testing.T) {
 		}
 	})
 
+	t.Run("SQL is judged by what it would do", func(t *testing.T) { p.sqlGuard(t, a) })
+
 	t.Run("another ServiceAccount of the namespace is governed by no policy", func(t *testing.T) {
 		other := p.agentOf(t, tenant, "other", tenant, tenantService)
 		if err := other.gets(t, call("kb_search", `{}`), decisionv1.Deny, "policy.none"); err != nil {

@@ -45,6 +45,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if len(args) == 2 && args[0] == "load" {
 		return load(ctx, args[1])
 	}
+	if len(args) == 0 {
+		_, err := fmt.Fprintln(out, "agent wait | ask | answers | load DURATION")
+		return err
+	}
 	if len(args) != 1 {
 		return errors.New("want wait, ask, answers or load DURATION")
 	}
