@@ -1,6 +1,7 @@
 package sqlclass
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v5"
@@ -20,10 +21,8 @@ const (
 
 // hide notes that the text may reach relations that it does not name.
 func (w *walker) hide(what string) {
-	for _, h := range w.report.Hidden {
-		if h == what {
-			return
-		}
+	if slices.Contains(w.report.Hidden, what) {
+		return
 	}
 	w.report.Hidden = append(w.report.Hidden, what)
 }
