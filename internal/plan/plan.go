@@ -260,7 +260,7 @@ type DestructiveSQL struct {
 // A SQLDialect names the database whose SQL is judged.
 type SQLDialect string
 
-// The dialects.
+// DialectPostgres is PostgreSQL's, the only one.
 const DialectPostgres SQLDialect = "postgres"
 
 // A SQLFunction says what functions do that the catalogue does not know. It

@@ -145,26 +145,37 @@ func (w *walker) hidden(statement any) {
 		w.hideCascade(s.Behavior)
 	case *pg.DropStmt:
 		w.hideCascade(s.Behavior)
-	case *pg.VacuumStmt:
-		w.hideIf(len(s.Rels) == 0, hiddenSchema)
-	case *pg.ClusterStmt:
-		w.hideIf(s.Relation == nil, hiddenSchema)
-	case *pg.ReindexStmt:
-		w.hideIf(s.Relation == nil, hiddenSchema)
-	case *pg.GrantStmt:
-		w.hideIf(s.Targtype == pg.GrantTargetType_ACL_TARGET_ALL_IN_SCHEMA || s.Targtype == pg.GrantTargetType_ACL_TARGET_DEFAULTS, hiddenSchema)
-	case *pg.RenameStmt:
-		w.hideIf(s.RenameType == pg.ObjectType_OBJECT_SCHEMA, hiddenSchema)
-	case *pg.CreateSchemaStmt:
-		w.hideIf(len(s.SchemaElts) > 0, hiddenSchema)
-	case *pg.CreatePublicationStmt:
-		w.hideIf(s.ForAllTables || wholeSchemas(s.Pubobjects), hiddenSchema)
-	case *pg.AlterPublicationStmt:
-		w.hideIf(s.ForAllTables || wholeSchemas(s.Pubobjects), hiddenSchema)
 	case *pg.ImportForeignSchemaStmt, *pg.AlterTableMoveAllStmt, *pg.ReassignOwnedStmt, *pg.DropOwnedStmt:
 		w.hide(hiddenSchema)
 	case *pg.VariableSetStmt:
 		w.hideIf(strings.EqualFold(s.Name, "search_path") && s.Kind != pg.VariableSetKind_VAR_RESET && s.Kind != pg.VariableSetKind_VAR_SET_DEFAULT, hiddenPath)
+	default:
+		w.hideIf(wholeSchema(statement), hiddenSchema)
+	}
+}
+
+// wholeSchema reports whether a statement, as it is written, is about all that is
+// in a schema.
+func wholeSchema(statement any) bool {
+	switch s := statement.(type) {
+	case *pg.VacuumStmt:
+		return len(s.Rels) == 0
+	case *pg.ClusterStmt:
+		return s.Relation == nil
+	case *pg.ReindexStmt:
+		return s.Relation == nil
+	case *pg.GrantStmt:
+		return s.Targtype == pg.GrantTargetType_ACL_TARGET_ALL_IN_SCHEMA || s.Targtype == pg.GrantTargetType_ACL_TARGET_DEFAULTS
+	case *pg.RenameStmt:
+		return s.RenameType == pg.ObjectType_OBJECT_SCHEMA
+	case *pg.CreateSchemaStmt:
+		return len(s.SchemaElts) > 0
+	case *pg.CreatePublicationStmt:
+		return s.ForAllTables || wholeSchemas(s.Pubobjects)
+	case *pg.AlterPublicationStmt:
+		return s.ForAllTables || wholeSchemas(s.Pubobjects)
+	default:
+		return false
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlclass
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v5"
@@ -179,7 +180,25 @@ func opposite(a, b *pg.Node) bool {
 	}
 	_, p := qualified(x.Name)
 	_, q := qualified(y.Name)
-	return p == "=" && (q == "<>" || q == "!=") || p == "<" && q == ">=" || p == ">" && q == "<=" || p == "<=" && q == ">" || p == ">=" && q == "<"
+	return slices.Contains(opposites(p), q)
+}
+
+// opposites are the comparisons that hold exactly where one does not.
+func opposites(op string) []string {
+	switch op {
+	case "=":
+		return []string{"<>", "!="}
+	case "<":
+		return []string{">="}
+	case ">":
+		return []string{"<="}
+	case "<=":
+		return []string{">"}
+	case ">=":
+		return []string{"<"}
+	default:
+		return nil
+	}
 }
 
 func truthOfBooleanTest(t *pg.BooleanTest) truth {

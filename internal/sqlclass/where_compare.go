@@ -63,6 +63,11 @@ func compare(l *pg.Node, op string, r *pg.Node) truth {
 	if !known {
 		return compareTruths(truthOfNode(l), op, truthOfNode(r))
 	}
+	return truthOfOrder(order, op)
+}
+
+// truthOfOrder is what a comparison comes to for values in an order.
+func truthOfOrder(order int, op string) truth {
 	switch op {
 	case "=":
 		return truthOf(order == 0)

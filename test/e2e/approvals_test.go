@@ -14,11 +14,14 @@ import (
 	"github.com/hookpolicy/hookpolicy/api/v1alpha1"
 )
 
+// approvalsNamespace is the tenant's of this scenario.
+const approvalsNamespace = "customer-b"
+
 // TestPeopleDecideHeldCalls is about the agents' calls that wait for a person.
 // People are impersonated by the administrator: admission sees whom it would see
 // if they had come themselves.
 func TestPeopleDecideHeldCalls(t *testing.T) {
-	const ns = "customer-b"
+	const ns = approvalsNamespace
 	p := install(t, "decisionService: {replicas: 2}")
 	a := p.tenantOf(t, ns)
 	p.kubectl(t, "-n", ns, "create", "rolebinding", "approvers", "--clusterrole=hookpolicy-approver", "--user=alice", "--user=bob")
@@ -31,10 +34,10 @@ func TestPeopleDecideHeldCalls(t *testing.T) {
 		answers := make(chan answer, 1)
 		go func() { answers <- a.ask(t, waiting)[0] }()
 		id := p.held(t, ns, "DELETE on orders")
-		if out, err := p.decide(t, "approve", ns, id, "mallory"); err == nil || !strings.Contains(out, "forbidden") && !strings.Contains(out, "Forbidden") {
+		if out, err := p.decide(t, "approve", id, "mallory"); err == nil || !strings.Contains(out, "forbidden") && !strings.Contains(out, "Forbidden") {
 			t.Errorf("somebody without the verb: %v: %s", err, out)
 		}
-		if out, err := p.decide(t, "approve", ns, id, "alice"); err != nil || !strings.Contains(out, "is Approved") {
+		if out, err := p.decide(t, "approve", id, "alice"); err != nil || !strings.Contains(out, "is Approved") {
 			t.Errorf("alice: %v: %s", err, out)
 		}
 		if got := <-answers; got.Decision != decisionv1.Allow {
@@ -53,7 +56,7 @@ func TestPeopleDecideHeldCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.kubectl(t, "-n", platformNamespace, "delete", "pod", ta.Spec.Request.Replica, "--grace-period=0", "--force")
-		if out, err := p.decide(t, "approve", ns, id, "bob"); err != nil {
+		if out, err := p.decide(t, "approve", id, "bob"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		eventually(t, patience, "the repeat passes", func(context.Context) error { return a.gets(t, deletes, decisionv1.Allow, "") })
@@ -67,7 +70,7 @@ func TestPeopleDecideHeldCalls(t *testing.T) {
 		if err := a.gets(t, deletes, decisionv1.AskUser, ""); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := p.decide(t, "reject", ns, p.held(t, ns, "DELETE on suppliers"), "alice"); err != nil {
+		if out, err := p.decide(t, "reject", p.held(t, ns, "DELETE on suppliers"), "alice"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		eventually(t, patience, "the repeat is refused", func(context.Context) error { return a.gets(t, deletes, decisionv1.Deny, "approval.rejected") })
@@ -101,8 +104,8 @@ func (p *platform) held(t *testing.T, namespace, prompt string) (name string) {
 }
 
 // decide runs kubectl hookpolicy as a person.
-func (p *platform) decide(t *testing.T, verb, namespace, id, user string) (string, error) {
+func (p *platform) decide(t *testing.T, verb, id, user string) (string, error) {
 	t.Helper()
 	return command(t, "", filepath.Join(root, "hack", "cluster", "cluster"), "net",
-		filepath.Join(root, "bin", "kubectl-hookpolicy"), verb, id, "--kubeconfig", p.kubeconfig(), "-n", namespace, "--as", user, "--as-group", "system:authenticated")
+		filepath.Join(root, "bin", "kubectl-hookpolicy"), verb, id, "--kubeconfig", p.kubeconfig(), "-n", approvalsNamespace, "--as", user, "--as-group", "system:authenticated")
 }

@@ -171,7 +171,7 @@ type record struct {
 func (p *platform) records(t *testing.T) map[string]record {
 	t.Helper()
 	all := make(map[string]record)
-	for claim := range strings.FieldsSeq(p.claims(t, platformNamespace)) {
+	for claim := range strings.FieldsSeq(p.claims(t)) {
 		err := filepath.WalkDir(p.volume(t, platformNamespace, claim), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" || strings.Contains(path, "quarantine") {
 				return err

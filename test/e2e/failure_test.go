@@ -30,7 +30,7 @@ func TestFailure(t *testing.T) {
 
 	t.Run("a full volume denies, and decides again when there is space", func(t *testing.T) {
 		const big = "/fill"
-		volume := p.volume(t, platformNamespace, strings.Fields(p.claims(t, platformNamespace))[0])
+		volume := p.volume(t, platformNamespace, strings.Fields(p.claims(t))[0])
 		again(t)
 		p.node(t, "exec", "sh", "-c", "dd if=/dev/zero of="+volume+big+" bs=1M 2>/dev/null || true")
 		eventually(t, patience, "calls are denied for want of space", func(context.Context) error {

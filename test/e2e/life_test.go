@@ -23,7 +23,7 @@ func TestLife(t *testing.T) {
 	t.Run("an edit is in force on all replicas", func(t *testing.T) {
 		begun := time.Now()
 		p.kubectl(t, "-n", ns, "patch", "hookpolicy", "guarded", "--type=merge", "-p", `{"spec":{"unlistedTools":"Deny"}}`)
-		p.programmed(t, ns, "guarded")
+		p.programmed(t, ns)
 		t.Logf("programmed %s after kubectl patch began", time.Since(begun).Round(time.Millisecond))
 		if err := a.gets(t, search, decisionv1.Deny, "tool.unlisted"); err != nil {
 			t.Error(err)
@@ -49,12 +49,12 @@ func TestLife(t *testing.T) {
 				return nil
 			})
 			p.ready(t)
-			p.programmed(t, ns, "guarded")
+			p.programmed(t, ns)
 			if err := a.gets(t, search, decisionv1.Deny, "tool.unlisted"); err != nil {
 				t.Errorf("with %d replicas: %v", n, err)
 			}
 		}
-		if got := len(strings.Fields(p.claims(t, platformNamespace))); got != 3 {
+		if got := len(strings.Fields(p.claims(t))); got != 3 {
 			t.Errorf("%d claims are there, want the three that were used", got)
 		}
 	})
@@ -74,7 +74,7 @@ func TestLife(t *testing.T) {
 
 	t.Run("policies can be switched off for everybody, which is on record", func(t *testing.T) {
 		p.kubectl(t, "-n", ns, "patch", "hookpolicy", "guarded", "--type=merge", "-p", `{"spec":{"enforcement":"Off"}}`)
-		p.programmed(t, ns, "guarded")
+		p.programmed(t, ns)
 		if err := a.gets(t, search, decisionv1.Allow, ""); err != nil {
 			t.Error(err)
 		}
@@ -86,7 +86,7 @@ func TestLife(t *testing.T) {
 	})
 
 	t.Run("evidence outlives the service and the release", func(t *testing.T) {
-		before := p.claims(t, platformNamespace)
+		before := p.claims(t)
 		p.kubectl(t, "-n", platformNamespace, "delete", "decisionservice", serviceName, "--wait")
 		p.helm(t, "", "uninstall", releaseName, "--wait")
 		eventually(t, patience, "every pod is gone", func(ctx context.Context) error {
@@ -96,7 +96,7 @@ func TestLife(t *testing.T) {
 			}
 			return nil
 		})
-		if after := p.claims(t, platformNamespace); after != before || before == "" {
+		if after := p.claims(t); after != before || before == "" {
 			t.Errorf("claims were %q and are %q", before, after)
 		}
 	})

@@ -17,18 +17,19 @@ kind: HookPolicy
 metadata: { name: guarded, namespace: %s }
 spec: { hooks: [{ name: no-accidents, destructiveSQL: {} }] }
 `, namespace))
-	p.programmed(t, namespace, "guarded")
+	p.programmed(t, namespace)
 	return p.agent(t, namespace, "etl-agent")
 }
 
-// programmed waits until the latest generation of a policy is in force everywhere.
-func (p *platform) programmed(t *testing.T, namespace, name string) {
+// programmed waits until the latest generation of a tenant's policy is in force
+// everywhere.
+func (p *platform) programmed(t *testing.T, namespace string) {
 	t.Helper()
-	p.kubectl(t, "-n", namespace, "wait", "hookpolicy/"+name, "--for=condition=Programmed", "--timeout", patience.String())
+	p.kubectl(t, "-n", namespace, "wait", "hookpolicy/guarded", "--for=condition=Programmed", "--timeout", patience.String())
 }
 
-// claims names the claims of a namespace.
-func (p *platform) claims(t *testing.T, namespace string) string {
+// claims names the claims of the platform's services.
+func (p *platform) claims(t *testing.T) string {
 	t.Helper()
-	return strings.Join(strings.Fields(p.kubectl(t, "-n", namespace, "get", "pvc", "-o", "jsonpath={.items[*].metadata.name}")), " ")
+	return strings.Join(strings.Fields(p.kubectl(t, "-n", platformNamespace, "get", "pvc", "-o", "jsonpath={.items[*].metadata.name}")), " ")
 }
