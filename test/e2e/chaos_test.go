@@ -141,7 +141,9 @@ func (p *platform) checkAnswers(t *testing.T, answers []said) {
 		}
 		acknowledged++
 		r, ok := records[s.Audit.Hash]
-		if !ok || r.Seq != s.Audit.Seq || r.ReqID != s.CallID || r.Decision != string(s.Decision) {
+		// A request of a caller that could not be known is denied and recorded unread.
+		unread := r.ReqID == "" && s.Decision == decisionv1.Deny && strings.HasPrefix(s.Code, "caller.")
+		if !ok || r.Seq != s.Audit.Seq || r.Decision != string(s.Decision) || r.ReqID != s.CallID && !unread {
 			if lost++; lost < 10 {
 				t.Errorf("%s was told %s as record %s %s, and the log has %+v", s.CallID, s.Decision, s.Audit.Seq, s.Audit.Hash, r)
 			}
