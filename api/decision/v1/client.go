@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,7 @@ type Options struct {
 	// token may be rotated. Set one of the two at most.
 	TokenFile string
 	// CAFile holds the certificates that the service's own must come from, as
-	// PEM. It is read once.
+	// PEM. It is read again when it changes.
 	CAFile string
 	// TLS is the configuration to start from.
 	TLS *tls.Config
@@ -98,41 +97,19 @@ func httpClient(o Options) (*http.Client, error) {
 		if o.TLS != nil {
 			config = o.TLS.Clone()
 		}
+		hc.Transport = transport(config)
 		if o.CAFile != "" {
-			pool, err := readPool(o.CAFile)
+			t, err := newTrust(o.CAFile, config)
 			if err != nil {
 				return nil, err
 			}
-			config.RootCAs = pool
-		}
-		hc.Transport = &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			TLSClientConfig:        config,
-			TLSHandshakeTimeout:    5 * time.Second,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    16,
-			IdleConnTimeout:        90 * time.Second,
-			DisableCompression:     true,
-			MaxResponseHeaderBytes: 64 << 10,
+			hc.Transport = t
 		}
 	}
 	// A decision comes from the service that was asked, not from where it
 	// points.
 	hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return hc, nil
-}
-
-func readPool(path string) (*x509.CertPool, error) {
-	doc, err := readFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read CA file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(doc) {
-		return nil, errors.New("read CA file: it holds no certificate")
-	}
-	return pool, nil
 }
 
 func readToken(path string) (string, error) {

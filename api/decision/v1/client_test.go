@@ -2,11 +2,18 @@ package v1_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -224,6 +231,62 @@ func TestAServiceIsKnownByItsCA(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAClientTrustsWhatItsCAFileSaysNow(t *testing.T) {
+	allow := says(200, "application/json", `{"decision":"Allow","args":{}}`)
+	old, next := httptest.NewTLSServer(allow), httptest.NewUnstartedServer(allow)
+	defer old.Close()
+	defer next.Close()
+	next.TLS = &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}
+	next.StartTLS()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	publish := func(text []byte) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(ca+".new", text, 0o600), os.Rename(ca+".new", ca)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(srv *httptest.Server) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	}
+	publish(of(old))
+	toOld, err1 := v1.New(old.URL, v1.Options{CAFile: ca})
+	toNext, err2 := v1.New(next.URL, v1.Options{CAFile: ca})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		file      []byte
+		old, next v1.Decision
+	}{
+		{of(old), v1.Allow, v1.Deny}, {of(next), v1.Deny, v1.Allow}, {[]byte("half written"), v1.Deny, v1.Allow}, {append(of(old), of(next)...), v1.Allow, v1.Allow},
+	} {
+		publish(step.file)
+		a, _ := toOld.Decide(t.Context(), question)
+		b, _ := toNext.Decide(t.Context(), question)
+		if a.Decision != step.old || b.Decision != step.next {
+			t.Errorf("with %.30q: %s and %s", step.file, a.Decision, b.Decision)
+		}
+	}
+}
+
+// selfSigned is a certificate of its own authority, for loopback addresses.
+func selfSigned(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 func TestAClientThatWouldBeUnsafeIsNotMade(t *testing.T) {
