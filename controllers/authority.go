@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,14 +35,33 @@ type Authority struct {
 	TrustBundles bool
 	Now          func() time.Time
 
-	// published is the bundle that each namespace was given.
-	published map[string]string
+	// published is what each namespace was given.
+	published map[string]publication
+}
+
+// A publication is the bundle that a namespace was given, and how new the
+// namespace was known to be at that time.
+type publication struct {
+	bundle string
+	newest time.Time
+}
+
+// namespaces are those that need to know the authority, each with the time at
+// which the newest was made of what says so. A namespace that is deleted and
+// made anew has lost what it was given, and all in it is newer.
+type namespaces map[string]time.Time
+
+// add adds a namespace, or tells of something newer in it.
+func (n namespaces) add(name string, made time.Time) {
+	if known, ok := n[name]; !ok || made.After(known) {
+		n[name] = made
+	}
 }
 
 // Ready returns the authority, once it is stored and what it signs is trusted:
-// a new one is published before it signs. The namespaces are those that need
-// to know it, where there are no ClusterTrustBundles.
-func (a *Authority) Ready(ctx context.Context, namespaces []string) (*certs.Authority, error) {
+// a new one is published before it signs. It is told to the namespaces where
+// there are no ClusterTrustBundles.
+func (a *Authority) Ready(ctx context.Context, to namespaces) (*certs.Authority, error) {
 	secret, authority, err := a.load(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +79,7 @@ func (a *Authority) Ready(ctx context.Context, namespaces []string) (*certs.Auth
 		}
 		authority = next
 	}
-	if err := a.publish(ctx, authority.Bundle(), namespaces); err != nil {
+	if err := a.publish(ctx, authority.Bundle(), to); err != nil {
 		return nil, err
 	}
 	if next := authority.Published(a.Now()); next != authority {
@@ -114,7 +135,7 @@ func (a *Authority) store(ctx context.Context, secret *corev1.Secret, authority 
 	return nil
 }
 
-func (a *Authority) publish(ctx context.Context, bundle []byte, namespaces []string) error {
+func (a *Authority) publish(ctx context.Context, bundle []byte, to namespaces) error {
 	if a.TrustBundles {
 		err := apply(ctx, a.Client, certificatesv1ac.ClusterTrustBundle(contract.TrustBundle).
 			WithLabels(commonLabels()).
@@ -123,13 +144,14 @@ func (a *Authority) publish(ctx context.Context, bundle []byte, namespaces []str
 		if err != nil {
 			return err
 		}
-		namespaces = []string{a.Namespace} // for what mounts no bundle: a Prometheus, say
+		to = namespaces{a.Namespace: time.Time{}} // for what mounts no bundle: a Prometheus, say
 	}
 	if a.published == nil {
-		a.published = make(map[string]string)
+		a.published = make(map[string]publication)
 	}
-	for _, namespace := range namespaces {
-		if a.published[namespace] == string(bundle) {
+	for _, namespace := range slices.Sorted(maps.Keys(to)) {
+		was, newest := a.published[namespace], to[namespace]
+		if was.bundle == string(bundle) && !newest.After(was.newest) {
 			continue
 		}
 		err := apply(ctx, a.Client, corev1ac.ConfigMap(contract.CAConfigMap, namespace).
@@ -137,11 +159,12 @@ func (a *Authority) publish(ctx context.Context, bundle []byte, namespaces []str
 			WithData(map[string]string{contract.CAConfigMapKey: string(bundle)}))
 		switch {
 		case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			delete(a.published, namespace)
 			continue // no such namespace, or not for long: nobody there to trust us
 		case err != nil:
 			return err
 		}
-		a.published[namespace] = string(bundle)
+		a.published[namespace] = publication{bundle: string(bundle), newest: newest}
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +49,7 @@ func (r *ClusterHookPolicyReconciler) Reconcile(ctx context.Context, chp *v1alph
 		}
 		s.record(r.Recorder, chp, "Reconcile")
 	}
-	if s.refused {
+	if s.invalid {
 		return ctrl.Result{}, reconcile.TerminalError(errNotCompiled)
 	}
 	return ctrl.Result{}, nil
@@ -61,6 +63,10 @@ func (r *ClusterHookPolicyReconciler) compile(ctx context.Context, s *clusterSco
 	if err := r.Client.List(ctx, &services); err != nil {
 		return fmt.Errorf("list the DecisionServices: %w", err)
 	}
+	// A cache lists in any order; what the status says must not depend on it.
+	slices.SortFunc(services.Items, func(a, b v1alpha1.DecisionService) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	s.services = services.Items
 	views := make([]policy.View, len(s.services))
 	for i := range s.services {

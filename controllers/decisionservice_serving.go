@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,11 +23,11 @@ func (r *DecisionServiceReconciler) issue(ctx context.Context, s *serviceScope) 
 	if s.service.Spec.TLS.SecretName != "" {
 		return nil
 	}
-	namespaces, err := r.boundNamespaces(ctx, s.service)
+	bound, err := r.boundNamespaces(ctx, s.service)
 	if err != nil {
 		return err
 	}
-	authority, err := r.Authority.Ready(ctx, namespaces)
+	authority, err := r.Authority.Ready(ctx, bound)
 	if err != nil {
 		return err
 	}
@@ -69,23 +70,25 @@ func (r *DecisionServiceReconciler) serving(ctx context.Context, ds *v1alpha1.De
 // boundNamespaces are those whose callers need to know the certificate
 // authority: where only ConfigMaps can tell them. Of a service that serves
 // all, those that have a policy bound to it.
-func (r *DecisionServiceReconciler) boundNamespaces(ctx context.Context, ds *v1alpha1.DecisionService) ([]string, error) {
+func (r *DecisionServiceReconciler) boundNamespaces(ctx context.Context, ds *v1alpha1.DecisionService) (namespaces, error) {
 	if r.Authority.TrustBundles {
 		return nil, nil
 	}
+	bound := namespaces{ds.Namespace: ds.CreationTimestamp.Time}
 	all, names := r.Options.Serves(ds)
-	if !all {
-		return names, nil
+	for _, name := range names {
+		bound.add(name, time.Time{})
 	}
 	var list v1alpha1.HookPolicyList
 	if err := r.Client.List(ctx, &list, client.MatchingFields{indexService: client.ObjectKeyFromObject(ds).String()},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the policies that are bound: %w", err)
 	}
-	names = []string{ds.Namespace}
 	for i := range list.Items {
-		names = append(names, list.Items[i].Namespace)
+		hp := &list.Items[i]
+		if all || slices.Contains(names, hp.Namespace) {
+			bound.add(hp.Namespace, hp.CreationTimestamp.Time)
+		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return bound, nil
 }

@@ -272,6 +272,39 @@ func TestWithoutTrustBundlesBoundNamespacesGetAConfigMap(t *testing.T) {
 	}
 }
 
+func TestANamespaceMadeAnewIsToldAgainWhomToTrust(t *testing.T) {
+	open := openService(1)
+	listed := service(platform, "default", v1alpha1.DecisionServiceSpec{
+		AllowedNamespaces: v1alpha1.AllowedNamespaces{From: v1alpha1.BindFromNames, Names: []string{"team-a"}},
+	})
+	for name, ds := range map[string]*v1alpha1.DecisionService{"served with all others": open, "served by name": listed} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ds, policyOf("team-a", "p"))
+			w.trustBundles = false
+			w.restart()
+			w.mustReconcile()
+			key := types.NamespacedName{Namespace: "team-a", Name: contract.CAConfigMap}
+			w.do(w.client.Delete(t.Context(), get(w, &corev1.ConfigMap{}, key.Namespace, key.Name)))
+			w.do(w.client.Delete(t.Context(), policyOf("team-a", "p")))
+			anew := policyOf("team-a", "p")
+			anew.CreationTimestamp = metav1.NewTime(start.Add(time.Hour))
+			w.do(w.client.Create(t.Context(), anew))
+			w.mustReconcile()
+			if err := w.client.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
+				t.Error(err)
+			}
+			writes := w.writes
+			w.mustReconcile()
+			again := w.writes - writes
+			writes = w.writes
+			w.mustReconcile()
+			if w.writes-writes != again {
+				t.Errorf("%d writes, then %d, though nothing changed", again, w.writes-writes)
+			}
+		})
+	}
+}
+
 func TestTheCertificateIsRenewedAndTheAuthorityRotated(t *testing.T) {
 	w := newWorld(t, openService(1))
 	w.mustReconcile()

@@ -1,6 +1,9 @@
 package controllers
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hookpolicy/hookpolicy/api/v1alpha1"
@@ -283,6 +287,79 @@ func TestABaselineIsRefusedWhereAServiceDoesNotSeeItsRoots(t *testing.T) {
 				t.Errorf("message %q", m)
 			}
 		})
+	}
+}
+
+func TestTheOrderOfACacheDoesNotShowInAStatus(t *testing.T) {
+	chp := clusterPolicy("base")
+	chp.Spec.Hooks = []v1alpha1.Hook{{Name: "stay", PathAllowlist: &v1alpha1.PathAllowlist{Roots: []string{"/srv"}, Resolve: v1alpha1.ResolveService}}}
+	w := newWorld(t, openService(1), service(platform, "second", v1alpha1.DecisionServiceSpec{}), chp)
+	w.reconcileCluster()
+	writes := w.writes
+	w.baselines.Client = interceptor.NewClient(w.client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			if l, ok := list.(*v1alpha1.DecisionServiceList); ok {
+				slices.Reverse(l.Items)
+			}
+			return err
+		},
+	})
+	w.reconcileCluster()
+	if w.writes != writes {
+		t.Error("the status was written again, though nothing changed")
+	}
+}
+
+func TestAReplicaThatCannotNameAllThatItRejectsIsNotBelieved(t *testing.T) {
+	w := newWorld(t, openService(1), policyOf("team-a", "p"), clusterPolicy("base"))
+	if _, err := w.reconcileService(platform, "default"); err != nil {
+		t.Fatal(err)
+	}
+	rejects := func(namespace string, n int) []v1alpha1.RejectedPolicy {
+		var all []v1alpha1.RejectedPolicy
+		for i := range n {
+			all = append(all, v1alpha1.RejectedPolicy{Namespace: namespace, Name: fmt.Sprintf("r%03d", i), Generation: 1})
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		rejected        []v1alpha1.RejectedPolicy
+		policy, policy0 string
+	}{
+		"it names all that it rejects":                     {rejects("aaa", v1alpha1.MaxRejected-1), "True/Programmed", "True/Programmed"},
+		"its list is full, and this policy is beyond":      {rejects("aaa", v1alpha1.MaxRejected), "False/Pending", "True/Programmed"},
+		"its list is full, and this policy is before":      {rejects("zzz", v1alpha1.MaxRejected), "True/Programmed", "True/Programmed"},
+		"its list is full of baselines, and more may come": {rejects("", v1alpha1.MaxRejected), "False/Pending", "True/Programmed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.t = t
+			w.report("default#0", "100000", tc.rejected...)
+			wantConditions(t, w.reconcilePolicy().Status.Conditions, "Programmed="+tc.policy)
+			wantConditions(t, w.reconcileCluster().Status.Conditions, "Programmed="+tc.policy0)
+		})
+	}
+}
+
+func TestARefusedPolicySaysWhatBecomesOfItsCalls(t *testing.T) {
+	w := newWorld(t, openService(1), policyOf("team-a", "p"))
+	for _, step := range []struct {
+		change func(*v1alpha1.HookPolicy)
+		reason string
+		says   string
+	}{
+		{func(hp *v1alpha1.HookPolicy) { hp.Spec.Hooks[0].Name = "" }, "Invalid", "the last one that was, if any, stays in force"},
+		{func(hp *v1alpha1.HookPolicy) {
+			hp.Spec.Hooks = []v1alpha1.Hook{{Name: "stay", PathAllowlist: &v1alpha1.PathAllowlist{Resolve: v1alpha1.ResolveService}}}
+		}, "RootNotVisible", "it decides all the same"},
+		{func(hp *v1alpha1.HookPolicy) { elsewhere(hp) }, "ServiceNotFound", "its callers are denied"},
+	} {
+		edit(w, &v1alpha1.HookPolicy{}, "team-a", "p", step.change)
+		got := w.reconcilePolicy().Status.Conditions
+		wantConditions(t, got, "Accepted=False/"+step.reason, "Programmed=False/NotAccepted")
+		if m := message(got, "Programmed"); !strings.Contains(m, step.says) {
+			t.Errorf("%s: %q does not say %q", step.reason, m, step.says)
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ type policyScope struct {
 	// refused says that Accepted is False. Each condition is set once: setting
 	// it to and fro would give it another time of transition.
 	refused bool
+	// invalid says that it is so because the policy does not compile.
+	invalid bool
 }
 
 func newPolicyScope(generation int64, was v1alpha1.PolicyStatus) policyScope {
@@ -33,12 +35,25 @@ func (s *policyScope) accept() {
 	s.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
 }
 
-// refuse sets Accepted to False, and Programmed with it.
+// refuse sets Accepted to False, and Programmed with it. Only what does not
+// compile leaves an earlier generation in force: see what replicas do with the
+// others.
 func (s *policyScope) refuse(reason, message string) {
-	s.refused = true
+	s.refused, s.invalid = true, reason == v1alpha1.ReasonInvalid
 	s.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, message)
-	s.set(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted,
-		"This generation is not accepted; the last one that was, if any, stays in force")
+	s.set(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, "This generation is not accepted; "+outcomeOf(reason))
+}
+
+// outcomeOf is what becomes of the calls that a refused generation governs.
+func outcomeOf(reason string) string {
+	switch reason {
+	case v1alpha1.ReasonRootNotVisible:
+		return "it decides all the same, and denies the paths that the service cannot resolve"
+	case v1alpha1.ReasonServiceNotFound, v1alpha1.ReasonNotAllowed:
+		return "no service decides by it, so its callers are denied"
+	default:
+		return "the last one that was, if any, stays in force"
+	}
 }
 
 // program sets Programmed from what replicas have reached. Where names them.

@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,7 +62,7 @@ func progressOf(ctx context.Context, c client.Reader, ds *v1alpha1.DecisionServi
 		switch {
 		case w.rejectedBy(&dr):
 			p.rejected++
-		case w.reachedBy(&dr):
+		case w.reachedBy(&dr) && !w.unnamedBy(&dr):
 			p.reached++
 		}
 	}
@@ -98,4 +100,16 @@ func (w wanted) rejectedBy(dr *v1alpha1.DecisionReplica) bool {
 		}
 	}
 	return false
+}
+
+// unnamedBy reports whether a replica that rejects more policies than it can name
+// may have rejected this one: it names the first by namespace and name.
+func (w wanted) unnamedBy(dr *v1alpha1.DecisionReplica) bool {
+	named := dr.Status.Rejected
+	if len(named) < v1alpha1.MaxRejected {
+		return false
+	}
+	return !slices.ContainsFunc(named, func(r v1alpha1.RejectedPolicy) bool {
+		return cmp.Or(cmp.Compare(r.Namespace, w.namespace), cmp.Compare(r.Name, w.name)) >= 0
+	})
 }

@@ -12,6 +12,10 @@ type DecisionReplicaSpec struct {
 	ServiceName string `json:"serviceName,omitempty"`
 }
 
+// MaxRejected is how many rejected policies a replica names: the first by
+// namespace and name, those without a namespace before all others.
+const MaxRejected = 100
+
 // RejectedPolicy is a policy that a replica could not take over.
 type RejectedPolicy struct {
 	// namespace of the policy; empty for a ClusterHookPolicy.

@@ -122,8 +122,8 @@ type DataVolume struct {
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.contains('..') && !self.contains(':')",message="must be an absolute path without .. and colons"
-	// +kubebuilder:validation:XValidation:rule="!['/audit','/tls','/tmp','/proc','/sys','/dev','/var/run'].exists(p, self == p || self.startsWith(p + '/'))",message="is a place that the service needs for itself"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/:,\"\\\\s]+)+/?$') && !self.matches('/[.][.]?(/|$)')",message="must be an absolute path with no white space, colon, comma, quotation mark, . or .. in it, and no doubled slash"
+	// +kubebuilder:validation:XValidation:rule="!['/audit','/binding','/tls','/tmp','/proc','/sys','/dev','/etc','/run','/var/run','/hookpolicy','/manager'].exists(p, self == p || self.startsWith(p + '/'))",message="is a place that the service needs for itself"
 	MountPath string `json:"mountPath,omitempty"`
 }
 
@@ -231,7 +231,10 @@ type DecisionServiceStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=dsvc,categories=hookpolicy-all
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="the name of a DecisionService must be at most 40 characters"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.contains('.')",message="the name of a DecisionService must not have a dot in it: it becomes a part of host names"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-replicas')",message="the name of a DecisionService must not end in -replicas: another one's Service could have it"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-approvals')",message="the name of a DecisionService must not end in -approvals: another one's RoleBinding could have it"
+// +kubebuilder:validation:XValidation:rule="!(self.metadata.name in ['manager', 'metrics'])",message="a DecisionService must not be called manager or metrics: what it is made of would have the names of the manager's own objects"
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.spec.replicas`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Trust",type=string,JSONPath=`.status.trust`

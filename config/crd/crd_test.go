@@ -46,7 +46,15 @@ func TestADecisionServiceIsCompletedAndHeldToItsRules(t *testing.T) {
 		"from: Names without names":   {"{allowedNamespaces: {from: Names}}", "names go with from: Names"},
 		"a relative mount":            {"{dataVolumes: [{name: a, claimName: a, mountPath: data}]}", "absolute path"},
 		"a mount over the audit log":  {"{dataVolumes: [{name: a, claimName: a, mountPath: /audit/x}]}", "needs for itself"},
-		"a mount that climbs":         {"{dataVolumes: [{name: a, claimName: a, mountPath: /data/../audit}]}", "without .."},
+		"a mount over the key":        {"{dataVolumes: [{name: a, claimName: a, mountPath: /binding}]}", "needs for itself"},
+		"a mount over the program":    {"{dataVolumes: [{name: a, claimName: a, mountPath: /hookpolicy}]}", "needs for itself"},
+		"a mount beside the program":  {"{dataVolumes: [{name: a, claimName: a, mountPath: /hookpolicy-data/}]}", ""},
+		"a mount that climbs":         {"{dataVolumes: [{name: a, claimName: a, mountPath: /data/../audit}]}", "absolute path"},
+		"a mount by another name":     {"{dataVolumes: [{name: a, claimName: a, mountPath: //audit}]}", "absolute path"},
+		"a mount by a third name":     {"{dataVolumes: [{name: a, claimName: a, mountPath: /./audit}]}", "absolute path"},
+		"a mount with names of dots":  {"{dataVolumes: [{name: a, claimName: a, mountPath: /data/.git/...}]}", ""},
+		"two mounts in one":           {"{dataVolumes: [{name: a, claimName: a, mountPath: '/data,/srv'}]}", "absolute path"},
+		"a mount in quotation marks":  {"{dataVolumes: [{name: a, claimName: a, mountPath: '/\"data\"'}]}", "absolute path"},
 		"two volumes of one name":     {"{dataVolumes: [{name: a, claimName: a, mountPath: /a}, {name: a, claimName: b, mountPath: /b}]}", "Duplicate value"},
 		"an answer that there is not": {"{unmatched: Ask}", "spec.unmatched"},
 	} {
@@ -70,6 +78,10 @@ func TestTheNameOfADecisionServiceLeavesRoomForItsParts(t *testing.T) {
 		strings.Repeat("a", 41): "at most 40 characters",
 		"own-replicas":          "must not end in -replicas",
 		"replicas":              "",
+		"own-approvals":         "must not end in -approvals",
+		"a.b":                   "must not have a dot",
+		"manager":               "must not be called manager or metrics",
+		"metrics":               "must not be called manager or metrics",
 	} {
 		ds := service(t, ns, "{}")
 		ds.GenerateName, ds.Name = "", name

@@ -12,9 +12,6 @@ import (
 	"github.com/hookpolicy/hookpolicy/internal/plan"
 )
 
-// maxRejected bounds how many rejected policies are reported by name.
-const maxRejected = 100
-
 // A table holds every policy that is known, and makes sets of them.
 type table struct {
 	compiler *compiler
@@ -195,7 +192,7 @@ func (s *snapshot) count(e *entry) {
 		return
 	}
 	s.inForce.RejectedPolicies++
-	if len(s.inForce.Rejected) < maxRejected {
+	if len(s.inForce.Rejected) < v1alpha1.MaxRejected {
 		s.inForce.Rejected = append(s.inForce.Rejected, v1alpha1.RejectedPolicy{
 			Namespace: e.name.Namespace, Name: e.name.Name, Generation: e.latest.generation,
 		})

@@ -145,3 +145,23 @@ func TestAPlanDecidesWhatThePolicySays(t *testing.T) {
 		t.Errorf("another caller is governed by %+v", other)
 	}
 }
+
+func TestAFileCannotMakeItsPolicyOlder(t *testing.T) {
+	file := func(name, metadata string) string {
+		return "apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\nmetadata: {namespace: team, name: " + name + metadata + "}\nspec: {agents: {serviceAccounts: [etl]}}\n"
+	}
+	old := `, creationTimestamp: "2020-01-01T00:00:00Z"`
+	set, warnings, err := policy.Load(t.Context(), map[string][]byte{
+		"policies.yaml": []byte(file("b", old) + "---\n" + file("c", old)),
+		"a.yaml":        []byte(file("a", ", creationTimestamp: null")),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := set.Lookup("team", "etl").Source.Name; got != "a" {
+		t.Errorf("%s governs the caller", got)
+	}
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "policies.yaml: HookPolicy team/b: metadata.creationTimestamp: is ignored") {
+		t.Errorf("warnings %q", warnings)
+	}
+}

@@ -82,6 +82,16 @@ func metadata(object map[string]any) field.ErrorList {
 	return errs
 }
 
+// dropAge takes away when the object was created and reports whether it said so.
+// In a cluster the API server vouches for it, and the older of two policies wins
+// a caller; in a file anybody can write any time.
+func dropAge(object map[string]any) bool {
+	m, _ := object["metadata"].(map[string]any)
+	said := m["creationTimestamp"] != nil
+	delete(m, "creationTimestamp")
+	return said
+}
+
 // compileObject compiles an object, or what there is of it beside the values of
 // wrong types; about those the schema has spoken.
 func compileObject(object map[string]any, r *resource) (Object, field.ErrorList) {

@@ -42,6 +42,7 @@ func Parse(ctx context.Context, name string, data []byte) ([]Object, error) {
 type parser struct {
 	file     string
 	problems []Problem
+	toldAge  bool // that a creationTimestamp is ignored
 }
 
 func (p *parser) problem(object string, err error) {
@@ -92,6 +93,7 @@ func (p *parser) document(ctx context.Context, kinds map[string]*resource, place
 		return
 	}
 	errs = metadata(object)
+	aged := dropAge(object)
 	name = objectName(object, place)
 	errs = append(errs, unknown(nil, object, r.structural)...)
 	errs = append(errs, r.admit(ctx, object)...)
@@ -99,6 +101,10 @@ func (p *parser) document(ctx context.Context, kinds map[string]*resource, place
 	if errs = merge(errs, compileErrs); len(errs) > 0 {
 		p.fields(name, errs)
 		return
+	}
+	if aged && !p.toldAge {
+		p.toldAge = true
+		o.Warnings = append(o.Warnings, "metadata.creationTimestamp: is ignored in files: of two policies for one caller the name decides, not the age")
 	}
 	use(name, o)
 }

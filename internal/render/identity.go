@@ -21,9 +21,9 @@ func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
 		WithAutomountServiceAccountToken(false)
 }
 
-// role lets the replicas read the policies of their own namespace and the
-// service that they are of, and report what they have in force. What services
-// may do in the whole cluster stands in the ClusterRoles that the manager binds.
+// role lets the replicas watch the policies of their own namespace and report
+// what they have in force. What services may do in the whole cluster stands in
+// the ClusterRoles that the manager binds.
 func (r *renderer) role() *rbacv1ac.RoleApplyConfiguration {
 	var names []string
 	for i := range ReplicaCount(r.ds) {
@@ -35,10 +35,8 @@ func (r *renderer) role() *rbacv1ac.RoleApplyConfiguration {
 	return rbacv1ac.Role(r.name(), r.ds.Namespace).
 		WithLabels(r.labels()).WithOwnerReferences(r.owner).
 		WithRules(
-			rule("hookpolicies", "get", "list", "watch"),
-			rule("decisionservices", "get", "list", "watch").WithResourceNames(r.ds.Name),
-			rule("decisionreplicas", "get").WithResourceNames(names...),
-			rule("decisionreplicas/status", "get", "patch").WithResourceNames(names...),
+			rule("hookpolicies", "list", "watch"),
+			rule("decisionreplicas/status", "patch").WithResourceNames(names...),
 		)
 }
 
