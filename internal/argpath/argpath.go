@@ -33,29 +33,30 @@ type step struct {
 // Parse reads a path. The error says what is wrong with it.
 func Parse(text string) (Path, error) {
 	p := Path{text: text}
-	var name strings.Builder
-	hasName, afterEach := false, false
-	flush := func() error {
+	begun := 0 // where the name begins that is being read
+	hasName, escaped, afterEach := false, false, false
+	flush := func(end int) error {
 		if !hasName && !afterEach {
 			return errors.New("a name is missing")
 		}
 		if hasName {
-			p.steps = append(p.steps, step{name: name.String()})
-			name.Reset()
+			p.steps = append(p.steps, step{name: unescape(text[begun:end], escaped)})
 		}
-		hasName, afterEach = false, false
+		hasName, escaped, afterEach = false, false, false
 		return nil
 	}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\' && i+1 < len(text):
+			if !hasName {
+				begun = i
+			}
 			i++
-			name.WriteByte(text[i])
-			hasName = true
+			hasName, escaped = true, true
 		case c == '\\':
 			return Path{}, errors.New("a backslash at the end")
 		case c == '.':
-			if err := flush(); err != nil {
+			if err := flush(i); err != nil {
 				return Path{}, err
 			}
 			if i+1 == len(text) {
@@ -65,7 +66,7 @@ func Parse(text string) (Path, error) {
 			if !strings.HasPrefix(text[i:], "[*]") {
 				return Path{}, fmt.Errorf("position %d: only [*] may follow a name", i+1)
 			}
-			if err := flush(); err != nil {
+			if err := flush(i); err != nil {
 				return Path{}, err
 			}
 			p.steps = append(p.steps, step{each: true})
@@ -76,17 +77,35 @@ func Parse(text string) (Path, error) {
 		case afterEach:
 			return Path{}, fmt.Errorf("position %d: a dot is missing after [*]", i+1)
 		default:
-			name.WriteByte(c)
+			if !hasName {
+				begun = i
+			}
 			hasName = true
 		}
 	}
-	if err := flush(); err != nil {
+	if err := flush(len(text)); err != nil {
 		return Path{}, err
 	}
 	if len(p.steps) > MaxSteps {
 		return Path{}, fmt.Errorf("more than %d steps", MaxSteps)
 	}
 	return p, nil
+}
+
+// unescape takes the backslashes away. A name without one is the part of the
+// path that it was: there are many paths, and few names have any.
+func unescape(name string, escaped bool) string {
+	if !escaped {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] == '\\' {
+			i++
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
 }
 
 // String returns the path as it was written.

@@ -211,6 +211,34 @@ func TestAPathBeneathAnotherAddsNothing(t *testing.T) {
 	}
 }
 
+// What a tree covers does not depend on the order in which its paths came, and
+// what is written into the place of a path is covered.
+func TestATreeIsASet(t *testing.T) {
+	texts := []string{"a", "a.b", "a.b.c", "a[*]", "a[*].b", "b[*][*].c", "b[*].c", `c\.d`, `c\.d.e`, "c"}
+	docs := []map[string]any{
+		object(t, `{"a":{"b":{"c":1}}}`), object(t, `{"a":[{"b":1},2]}`), object(t, `{"b":[[{"c":1}],{"c":2}]}`),
+		object(t, `{"c.d":{"e":1}}`), object(t, `{"c":{"d":1}}`), object(t, `{"c.d":1}`), object(t, `{"b":[1]}`), object(t, `{"a":1}`),
+	}
+	for subset := range 1 << len(texts) {
+		var forth, back argpath.Tree
+		for i, text := range texts {
+			if subset>>i&1 == 1 {
+				forth.Add(mustParse(t, text))
+			}
+			if j := len(texts) - 1 - i; subset>>j&1 == 1 {
+				back.Add(mustParse(t, texts[j]))
+			}
+		}
+		for _, doc := range docs {
+			a, outsideA := forth.Outside(doc)
+			b, outsideB := back.Outside(doc)
+			if a != b || outsideA != outsideB {
+				t.Fatalf("subset %b of %v: %q or %q of %v is outside", subset, texts, a, b, doc)
+			}
+		}
+	}
+}
+
 // What is set is found, beneath the path's root and inside the path's tree;
 // what is removed is found no more.
 func FuzzSetFindRemove(f *testing.F) {

@@ -164,18 +164,19 @@ func observe(ctx context.Context, o Observer, call *Call, outcome Outcome) {
 type segment struct {
 	plan  *plan.Segment
 	steps []*step
-	named map[string]bool // the tools that its hooks name
+	tools []string // that its hooks name, sorted
 	// patterns name more of them.
 	patterns []toolpattern.Pattern
 }
 
 // names reports whether some hook names a tool.
 func (seg *segment) names(tool string) bool {
-	return seg.named[tool] || slices.ContainsFunc(seg.patterns, func(p toolpattern.Pattern) bool { return p.Match(tool) })
+	_, named := slices.BinarySearch(seg.tools, tool)
+	return named || slices.ContainsFunc(seg.patterns, func(p toolpattern.Pattern) bool { return p.Match(tool) })
 }
 
 func buildSegment(s *plan.Segment, constructors Constructors) (*segment, error) {
-	seg := &segment{plan: s, named: make(map[string]bool)}
+	seg := &segment{plan: s}
 	var errs []error
 	for i := range s.Hooks {
 		h := &s.Hooks[i]
@@ -191,12 +192,12 @@ func buildSegment(s *plan.Segment, constructors Constructors) (*segment, error) 
 		}
 		prompt, _ := impl.(PromptHook)
 		seg.steps = append(seg.steps, &step{segment: s, hook: h, impl: impl, prompt: prompt != nil && prompt.Prompt()})
-		for _, t := range h.Tools {
-			seg.named[t] = true
-		}
+		seg.tools = append(seg.tools, h.Tools...)
 		for _, p := range h.Patterns {
 			seg.patterns = append(seg.patterns, toolpattern.New(p))
 		}
 	}
+	slices.Sort(seg.tools)
+	seg.tools = slices.Compact(seg.tools)
 	return seg, errors.Join(errs...)
 }

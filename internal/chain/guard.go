@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hookpolicy/hookpolicy/internal/argpath"
@@ -59,6 +60,7 @@ func (g *guard) add(p plan.Guard) error {
 	if p.Undeclared != plan.VerdictAllow && g.declared == nil {
 		g.declared = &argpath.Tree{} // one hook that refuses is enough
 	}
+	g.data = slices.Grow(g.data, len(p.Data))
 	for _, d := range p.Data {
 		path, err := argpath.Parse(d.Path)
 		if err != nil {

@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/plan"
@@ -37,7 +36,7 @@ func (s *stage) with(own ...*segment) (*stage, error) {
 	}
 	var names []string
 	for _, seg := range segments {
-		names = slices.AppendSeq(names, maps.Keys(seg.named))
+		names = append(names, seg.tools...)
 	}
 	return &stage{
 		segments: segments,

@@ -38,6 +38,8 @@ func (c *compiler) declarations(at *field.Path, d *v1alpha1.Declarations, known 
 	for _, f := range known {
 		g.complete(at, f)
 	}
+	out.Tools = slices.Grow(out.Tools, len(g.byTool))
+	out.Guards = slices.Grow(out.Guards, len(g.byTool))
 	for _, tool := range slices.Sorted(maps.Keys(g.byTool)) {
 		guard := g.byTool[tool]
 		guard.Undeclared = undeclared
