@@ -4,9 +4,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // The conditions of a policy.
 const (
-	// ConditionAccepted is True when the policy compiles, and False when it does
-	// not; the message then names the hooks and fields that are wrong, and the
-	// last good version of the policy stays in force.
+	// ConditionAccepted is True when the policy compiles and may bind to its
+	// decision service, and False when not. The message of one that does not
+	// compile names the hooks and fields that are wrong, and the last good version
+	// of the policy stays in force. Of others, Programmed says what becomes.
 	ConditionAccepted = "Accepted"
 	// ConditionProgrammed is True when the observed generation is in force on
 	// every live replica of the decision service, and False before that.
@@ -37,7 +38,8 @@ const (
 	ReasonProgrammed = "Programmed"
 	// ReasonPending: some replica has not reached the observed generation yet.
 	ReasonPending = "Pending"
-	// ReasonNotAccepted: the observed generation does not compile.
+	// ReasonNotAccepted: the observed generation is not accepted; the message says
+	// what becomes of the calls that it governs.
 	ReasonNotAccepted = "NotAccepted"
 )
 

@@ -181,7 +181,9 @@ func (e *Engine) announce(ctx context.Context, b *bound) error {
 const maxNamed = 64
 
 // inForce names what is in force for a tenant, so that its chain shows a policy
-// that was switched off and a baseline that was taken away.
+// that was switched off and a baseline that was taken away. The record's policy
+// is the digest of all of it, which every answer carries; each policy's own is
+// the one that its object has in its status.
 func (b *bound) inForce() map[string]any {
 	enforcement := func(s *plan.Segment) string { return string(cmp.Or(s.Enforcement, plan.Enforce)) }
 	named := b.baseline[:min(len(b.baseline), maxNamed)]
@@ -190,11 +192,13 @@ func (b *bound) inForce() map[string]any {
 		baseline[i] = map[string]any{
 			"policy":      s.Source.Tenant() + "@" + strconv.FormatInt(s.Source.Generation, 10),
 			"enforcement": enforcement(s),
+			"digest":      s.Digest(),
 		}
 	}
 	facts := map[string]any{"baseline": baseline, "baseline_policies": json.Number(strconv.Itoa(len(b.baseline)))}
 	if b.segment != nil {
 		facts["enforcement"] = enforcement(b.segment)
+		facts["digest"] = b.segment.Digest()
 	}
 	return facts
 }

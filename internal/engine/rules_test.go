@@ -123,11 +123,11 @@ func TestSwitchingOffLeavesARecordThatNamesIt(t *testing.T) {
 		}
 		got = append(got, r.Tenant+" "+r.PolicyN+" "+string(b))
 	}
-	platform := `"baseline":[{"enforcement":"Enforce","policy":"platform@7"}],"baseline_policies":1`
+	platform := `"baseline":[{"digest":"` + baseline.Digest() + `","enforcement":"Enforce","policy":"platform@7"}],"baseline_policies":1`
 	want := []string{
-		`team/p team/p@3 {` + platform + `,"enforcement":"Enforce"}`,
-		`team/p team/p@4 {` + platform + `,"enforcement":"Off"}`,
-		`team/p team/p@4 {"baseline":[],"baseline_policies":0,"enforcement":"Off"}`,
+		`team/p team/p@3 {` + platform + `,"digest":"` + tenant.Digest() + `","enforcement":"Enforce"}`,
+		`team/p team/p@4 {` + platform + `,"digest":"` + off.Digest() + `","enforcement":"Off"}`,
+		`team/p team/p@4 {"baseline":[],"baseline_policies":0,"digest":"` + off.Digest() + `","enforcement":"Off"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of policies (-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -51,6 +52,7 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.apply(t, string(sample))
+	var accepted, decided string // the digests in the status and in an answer
 	a := p.newAgent(t, tenant, account, audience)
 	neighbour := p.newAgent(t, "customer-b", account, audience)
 
@@ -67,7 +69,8 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 		if got.Policy == nil || got.Policy.Generation != 1 || got.Policy.Name != tenant {
 			t.Errorf("the answer is by %+v, want generation 1 of %s", got.Policy, tenant)
 		}
-		if hp.Status.Digest == "" {
+		accepted, decided = hp.Status.Digest, got.Policy.Digest
+		if accepted == "" {
 			t.Error("the status has no digest")
 		}
 	})
@@ -206,6 +209,36 @@ func TestTheMainJobOnKubernetes(t *testing.T) {
 			}
 		}
 	})
+
+	t.Run("a chain shows that what the status accepted is what decided", func(t *testing.T) {
+		if got := p.replicas[0].inForce(t)[decided]; got != accepted {
+			t.Errorf("answers are by %s, in which the policy is %q, and the status says %s", decided, got, accepted)
+		}
+	})
+}
+
+// inForce are the tenant's policies by the digests that answers carry, as the
+// replica's audit log tells.
+func (r *replica) inForce(t *testing.T) map[string]string {
+	t.Helper()
+	out, err := r.hookpolicy(t, "audit", "show", r.auditDir, "-o", "json", "--tenant", tenant+"/"+tenant)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	known := make(map[string]string)
+	for line := range strings.Lines(out) {
+		var record struct {
+			Reason, Policy string
+			Extra          struct{ Digest string }
+		}
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		if record.Reason == "policy.in_force" {
+			known[record.Policy] = record.Extra.Digest
+		}
+	}
+	return known
 }
 
 // hookpolicy runs the program beside the replica and returns what it prints.
