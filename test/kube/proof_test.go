@@ -229,13 +229,13 @@ func (r *replica) inForce(t *testing.T) map[string]string {
 	for line := range strings.Lines(out) {
 		var record struct {
 			Reason, Policy string
-			Extra          struct{ Digest string }
+			Detail         struct{ Digest string }
 		}
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
 		if record.Reason == "policy.in_force" {
-			known[record.Policy] = record.Extra.Digest
+			known[record.Policy] = record.Detail.Digest
 		}
 	}
 	return known
