@@ -12,3 +12,6 @@ func OccupySlots(c *Classifier) (free func()) {
 		}
 	}
 }
+
+// ParserStack is the smallest stack that New accepts, in bytes.
+const ParserStack = parserStack

@@ -127,6 +127,9 @@ func actsPerRow(r *Report) bool {
 // writeOut writes the tree as a text, and makes sure that the text means it.
 func writeOut(tree *pg.ParseResult) *limited {
 	unfaithful := &limited{code: CodeLimit, hint: "no limit can be put into it: write the LIMIT into the query, as a number"}
+	if isDeeper(tree.ProtoReflect(), maxWriteDepth) { // the writer would recurse past the end of its stack
+		return unfaithful
+	}
 	text, err := pg.Deparse(tree)
 	if err != nil || len(text) > MaxBytes || precheck(text) != nil {
 		return unfaithful
@@ -141,6 +144,28 @@ func writeOut(tree *pg.ParseResult) *limited {
 		return unfaithful
 	}
 	return &limited{text: text}
+}
+
+// isDeeper reports whether messages lie within each other more than so many
+// levels.
+func isDeeper(m protoreflect.Message, levels int) bool {
+	if levels == 0 {
+		return true
+	}
+	deeper := false
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.Kind() != protoreflect.MessageKind:
+		case fd.IsList():
+			for i := 0; i < v.List().Len() && !deeper; i++ {
+				deeper = isDeeper(v.List().Get(i).Message(), levels-1)
+			}
+		default:
+			deeper = isDeeper(v.Message(), levels-1)
+		}
+		return !deeper
+	})
+	return deeper
 }
 
 // withoutLocations takes away where in the text things stand.

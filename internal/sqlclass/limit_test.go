@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -201,19 +203,46 @@ func FuzzALimitedTextMeansTheSame(f *testing.F) {
 	})
 }
 
-// The writer of texts recurses as the parser does.
+// deepTexts nest each construct so often.
+func deepTexts(n int) map[string]string {
+	nest := func(open, middle, end string) string {
+		return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
+	}
+	return map[string]string{
+		"operators": "SELECT " + nest("", "1", "+1"), "casts": "SELECT " + nest("", "1", "::int"), "calls": "SELECT " + nest("abs(", "1", ")"),
+		"NOT": "SELECT " + nest("NOT ", "true", ""), "CASE": "SELECT " + nest("CASE WHEN true THEN ", "1", " END"), "arrays": "SELECT " + nest("ARRAY[", "1", "]"),
+		"queries": nest("SELECT (", "SELECT 1", ")"), "FROM": nest("SELECT * FROM (", "SELECT 1", ") x"), "WITH": nest("WITH a AS (", "SELECT 1", ") SELECT 1"),
+		"unions": "SELECT 1" + nest("", "", " UNION SELECT 1"), "joins": "SELECT 1 FROM a" + nest("", "", " JOIN a ON true"),
+		"windows": "SELECT " + nest("sum(1) OVER (ORDER BY ", "1", ")"), "tests": "SELECT a" + nest("", "", " IS NULL"),
+	}
+}
+
+// The writer of texts recurses as the parser does, and deeper. On the smallest
+// stack that New accepts it must not come to its end, whatever it is given: a
+// process is started with that stack.
 func TestADeepTextIsLimitedOrRefusedAndNeverTheEnd(t *testing.T) {
+	if os.Getenv("SMALL_STACK") == "" {
+		program, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -s "$1" && exec "$0" -test.run "^$2\$"`, program, strconv.Itoa(sqlclass.ParserStack/1024+1), t.Name())
+		cmd.Env = append(os.Environ(), "SMALL_STACK=yes")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("with a small stack: %v\n%.2000s", err, out)
+		}
+		return
+	}
 	c := newClassifier(t)
-	for name, text := range map[string]string{
-		"operators": "SELECT 1" + strings.Repeat("+1", 2800), "casts": "SELECT 1" + strings.Repeat("::int", 2800),
-		"brackets": "SELECT " + strings.Repeat("(1+", 900) + "1" + strings.Repeat(")", 900), "calls": "SELECT " + strings.Repeat("abs(", 900) + "1" + strings.Repeat(")", 900),
-		"queries": strings.Repeat("SELECT (", 300) + "SELECT 1" + strings.Repeat(")", 300), "unions": "SELECT 1" + strings.Repeat(" UNION SELECT 1", 900),
-		"NOT": "SELECT " + strings.Repeat("NOT ", 2500) + "true", "joins": "SELECT 1 FROM a" + strings.Repeat(" JOIN a ON true", 700),
-	} {
-		limited, code, _ := limitRows(t, c, text, 5)
-		t.Logf("%s: %d bytes, %q", name, len(limited), code)
-		if code == "" && len(limited) < 400 {
-			sameButLimits(t, text, limited, 5)
+	for _, n := range []int{100, 200, 400, 600, 800, 1200, 2000, 2800} {
+		for name, text := range deepTexts(n) {
+			limited, code, _ := limitRows(t, c, text, 5)
+			if n == 100 && code != "" {
+				t.Errorf("%d levels of %s are refused: %s", n, name, code)
+			}
+			if code == "" && !strings.HasSuffix(limited, "LIMIT 5") {
+				t.Errorf("%d levels of %s: no limit", n, name)
+			}
 		}
 	}
 }

@@ -16,6 +16,13 @@ const (
 	// parserStack holds twice what the deepest text takes that checkDepth lets
 	// pass.
 	parserStack = 2 * maxDepth * stackPerLevel
+	// stackPerMessage is what the writer of texts takes for one level of
+	// messages in the tree, in bytes: 960 were measured, for every construct
+	// alike, for unpacking takes the most.
+	stackPerMessage = 1000
+	// maxWriteDepth bounds the tree that is written out, so that half of that
+	// stack is left.
+	maxWriteDepth = parserStack / 2 / stackPerMessage
 )
 
 // checkStack fails when the process's threads have too little stack for the
