@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // Options of a verification.
@@ -72,13 +73,13 @@ func (a *auditor) path(path string) error {
 	switch {
 	case err != nil:
 		return err
-	case info.IsDir() && (isThere(path, tenantsDir) || isThere(path, formatName)):
+	case info.IsDir() && (isThere(path, layout.Tenants) || isThere(path, layout.Format)):
 		return a.log(path)
 	case a.o.Anchors != nil:
 		return errNotLog
 	case !info.IsDir():
 		return a.file(path)
-	case isThere(path, logDir):
+	case isThere(path, layout.Chain):
 		a.chains([]string{path}, nil)
 		return nil
 	}
@@ -106,7 +107,7 @@ func (a *auditor) file(path string) error {
 		return err
 	}
 	defer f.Close()
-	first, ok := parseSegment(filepath.Base(path))
+	first, ok := layout.ParseSegment(filepath.Base(path))
 	c, err := one(path, f, ok && first > 0)
 	a.report.Chains = append(a.report.Chains, c)
 	return err
@@ -130,7 +131,7 @@ func (a *auditor) log(path string) error {
 	if err != nil {
 		return err
 	}
-	j, err := readJournal(filepath.Join(path, journalDir))
+	j, err := readJournal(filepath.Join(path, layout.Journal))
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (a *auditor) log(path string) error {
 	if j.segments != nil {
 		a.report.Journal = &Journal{Segments: len(j.segments), Records: j.records}
 	}
-	tenants := filepath.Join(path, tenantsDir)
+	tenants := filepath.Join(path, layout.Tenants)
 	anchor := filepath.Join(tenants, TenantID(AnchorTenant))
 	if isDir(anchor) {
 		a.anchorChain(anchor, j, trust)
@@ -163,25 +164,25 @@ func (a *auditor) around(path string) error {
 		switch {
 		case !slices.Contains(kept, strings.TrimSuffix(e.Name(), tmpSuffix)):
 			a.report.Unknown = append(a.report.Unknown, name)
-		case slices.Contains([]string{tenantsDir, journalDir, anchorDir, quarantineDir}, e.Name()) && !e.IsDir():
+		case slices.Contains([]string{layout.Tenants, layout.Journal, layout.Anchor, layout.Quarantine}, e.Name()) && !e.IsDir():
 			a.irregular(name, "not a directory")
 		}
 	}
-	format, err := readSmall(filepath.Join(path, formatName))
+	format, err := readSmall(filepath.Join(path, layout.Format))
 	switch {
 	case errors.Is(err, errIrregular):
-		a.irregular(filepath.Join(path, formatName), "not a regular file")
+		a.irregular(filepath.Join(path, layout.Format), "not a regular file")
 	case err != nil:
 		return err
 	case format != nil && !slices.Contains(formats, string(format)):
-		a.irregular(filepath.Join(path, formatName), "the directory has a format that is not known")
+		a.irregular(filepath.Join(path, layout.Format), "the directory has a format that is not known")
 	}
-	aside, err := os.ReadDir(filepath.Join(path, quarantineDir))
-	if err != nil && !errors.Is(err, os.ErrNotExist) && isDir(filepath.Join(path, quarantineDir)) {
+	aside, err := os.ReadDir(filepath.Join(path, layout.Quarantine))
+	if err != nil && !errors.Is(err, os.ErrNotExist) && isDir(filepath.Join(path, layout.Quarantine)) {
 		return err
 	}
 	for _, e := range aside {
-		a.report.Quarantined = append(a.report.Quarantined, filepath.Join(path, quarantineDir, e.Name()))
+		a.report.Quarantined = append(a.report.Quarantined, filepath.Join(path, layout.Quarantine, e.Name()))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // A chainCheck is the verification of one chain.
@@ -63,7 +64,7 @@ func (a *auditor) tenantOnce(dir string, j *journal) ChainReport {
 // run verifies a tenant's directory; note is told of the checkpoints in it.
 func (a *auditor) run(c *chainCheck, dir string, j *journal, note func(audit.Finding, string)) ChainReport {
 	c.v.Note = note
-	if err := a.segments(c, filepath.Join(dir, logDir), filepath.Base(dir), j); err != nil {
+	if err := a.segments(c, filepath.Join(dir, layout.Chain), filepath.Base(dir), j); err != nil {
 		c.report.find(&audit.Finding{File: dir, Reason: audit.ReasonFile, Detail: "cannot be read: " + reasonOf(err)})
 	}
 	return c.report

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // A journal is the newest records of all chains, as they were committed. Its
@@ -48,7 +49,7 @@ func readJournal(dir string) (*journal, error) {
 		return nil, err
 	}
 	for _, e := range l.others {
-		if e.Name() != journalNext || !e.Type().IsRegular() {
+		if e.Name() != layout.Next || !e.Type().IsRegular() {
 			j.find(dir+string(os.PathSeparator)+e.Name(), 0, audit.ReasonFile, "not a segment of the journal")
 		}
 	}

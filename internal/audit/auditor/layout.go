@@ -1,65 +1,34 @@
 package auditor
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
-// What a log's directory holds; package store makes it.
-const (
-	formatName    = "FORMAT"
-	tenantsDir    = "t"
-	logDir        = "log"
-	stateName     = "state"
-	journalDir    = "journal"
-	journalNext   = "next"
-	quarantineDir = "quarantine"
-	anchorDir     = "anchor"
-	anchorName    = "checkpoint"
-	headsName     = "heads.jsonl"
-	infoName      = "log.json"
-	segmentSuffix = ".jsonl"
-	segmentDigits = 20
-
-	tmpSuffix = ".tmp" // of files that are being made
-)
+const tmpSuffix = ".tmp" // of files that are being made
 
 // formats are the layouts that this version knows.
-var formats = []string{"hookpolicy audit v1\n", "hookpolicy audit v2\n"}
+var formats = []string{layout.V1, layout.V2}
 
 // kept are all names in a log's directory, those of the service beside it
 // included.
 var kept = []string{
-	"LOCK", formatName, "keys", journalDir, tenantsDir, quarantineDir, anchorDir, infoName, "reserve", "probe", "admin.sock", "last-good.json",
+	layout.Lock, layout.Format, layout.Keys, layout.Journal, layout.Tenants, layout.Quarantine, layout.Anchor, layout.Info,
+	layout.Reserve, layout.Probe, "admin.sock", "last-good.json",
 }
 
 // AnchorTenant is the tenant of the chain whose records are the checkpoints of
 // all others.
-const AnchorTenant = "_anchor"
+const AnchorTenant = layout.AnchorTenant
 
 // TenantID returns the name of a tenant's directory.
-func TenantID(tenant string) string {
-	h := sha256.Sum256([]byte(tenant))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(h[:10]))
-}
-
-// parseSegment returns the number that a segment's name says.
-func parseSegment(name string) (first uint64, ok bool) {
-	digits, ok := strings.CutSuffix(name, segmentSuffix)
-	if !ok || len(digits) != segmentDigits {
-		return 0, false
-	}
-	first, err := strconv.ParseUint(digits, 10, 64)
-	return first, err == nil
-}
+func TenantID(tenant string) string { return layout.TenantID(tenant) }
 
 // errIrregular says that a file is none: a link, a pipe, a device.
 var errIrregular = errors.New("not a regular file")
@@ -125,7 +94,7 @@ func list(dir string) (listing, error) {
 	}
 	var l listing
 	for _, e := range entries {
-		if first, ok := parseSegment(e.Name()); ok && e.Type().IsRegular() {
+		if first, ok := layout.ParseSegment(e.Name()); ok && e.Type().IsRegular() {
 			l.segments = append(l.segments, first)
 		} else {
 			l.others = append(l.others, e)
@@ -136,5 +105,5 @@ func list(dir string) (listing, error) {
 }
 
 func segmentPath(dir string, first uint64) string {
-	return filepath.Join(dir, fmt.Sprintf("%0*d%s", segmentDigits, first, segmentSuffix))
+	return filepath.Join(dir, layout.Segment(first))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/audit/checkpoint"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // Statements are what was signed of each chain, by the name of its directory.
@@ -68,7 +69,7 @@ func (a *auditor) trust(dir string) (*trust, error) {
 
 // info takes the key from log.json; that of an anchor file replaces it.
 func (a *auditor) info(t *trust) error {
-	path := filepath.Join(t.dir, infoName)
+	path := filepath.Join(t.dir, layout.Info)
 	text, err := readSmall(path)
 	if errors.Is(err, errIrregular) {
 		a.irregular(path, "not a regular file")
@@ -78,7 +79,7 @@ func (a *auditor) info(t *trust) error {
 		return err
 	}
 	if text == nil {
-		if isDir(filepath.Join(t.dir, anchorDir)) || isDir(filepath.Join(t.dir, tenantsDir, TenantID(AnchorTenant))) {
+		if isDir(filepath.Join(t.dir, layout.Anchor)) || isDir(filepath.Join(t.dir, layout.Tenants, TenantID(AnchorTenant))) {
 			a.irregular(path, "is missing, though the log was signed: its checkpoints cannot be checked without an anchor file")
 		}
 		return nil
@@ -157,7 +158,7 @@ func (a *auditor) compareInfo(t *trust, path string, n int64, anchor *checkpoint
 		a.report.Signed.AnchorFile = true
 	}
 	if had && (log != anchor.Log || !slices.Equal(keys, anchor.Keys)) {
-		a.find(audit.Finding{File: filepath.Join(t.dir, infoName), Reason: audit.ReasonReplaced,
+		a.find(audit.Finding{File: filepath.Join(t.dir, layout.Info), Reason: audit.ReasonReplaced,
 			Detail: fmt.Sprintf("another log, or one with another key, than was published in line %d of the anchor file", n)})
 	}
 }
@@ -223,7 +224,7 @@ func splitPlace(from string) (file string, line int64) {
 
 // heads reads what the log signed last of each chain.
 func (a *auditor) heads(t *trust) error {
-	path := filepath.Join(t.dir, anchorDir, headsName)
+	path := filepath.Join(t.dir, layout.Anchor, layout.Heads)
 	f, err := openRegular(path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errIrregular) {
 		a.irregular(path, "is missing or no regular file: what was signed last is not known")
@@ -264,7 +265,7 @@ func (a *auditor) heads(t *trust) error {
 
 // anchorNote reads the last checkpoint of the anchor's chain.
 func (a *auditor) anchorNote(t *trust) error {
-	path := filepath.Join(t.dir, anchorDir, anchorName)
+	path := filepath.Join(t.dir, layout.Anchor, layout.AnchorNote)
 	text, err := readSmall(path)
 	switch {
 	case errors.Is(err, errIrregular):

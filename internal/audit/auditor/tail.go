@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // An Entry is a record to show. It was not verified.
@@ -102,7 +103,7 @@ func (t *Tail) Read(show func(*Entry) error) error {
 
 // find adds the chains that are new.
 func (t *Tail) find() error {
-	tenants := filepath.Join(t.dir, tenantsDir)
+	tenants := filepath.Join(t.dir, layout.Tenants)
 	ids := []string{TenantID(t.tenant)}
 	if t.tenant == "" {
 		entries, err := os.ReadDir(tenants)
@@ -121,7 +122,7 @@ func (t *Tail) find() error {
 	}
 	for _, id := range ids {
 		if t.chains[id] == nil {
-			t.chains[id] = &tailChain{dir: filepath.Join(tenants, id, logDir)}
+			t.chains[id] = &tailChain{dir: filepath.Join(tenants, id, layout.Chain)}
 		}
 	}
 	return nil

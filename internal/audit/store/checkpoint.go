@@ -11,12 +11,13 @@ import (
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
 	"github.com/hookpolicy/hookpolicy/internal/audit/checkpoint"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // AnchorTenant is the tenant of the log's own chain: its records hold the
 // tenants' checkpoints, so that its checkpoint anchors them all. It is no name
 // of a namespace.
-const AnchorTenant = "_anchor"
+const AnchorTenant = layout.AnchorTenant
 
 // Signing says what is signed and where it is published. The zero value signs
 // and publishes nowhere.
@@ -135,7 +136,7 @@ func (s *signer) begin(ctx context.Context) error {
 	case !ok:
 		return fmt.Errorf("open the anchor's chain: %w", ErrUnavailable)
 	case s.fresh && p.tree.Size() > 0:
-		return fmt.Errorf("%w: %s is missing of a log that was signed", ErrCorrupt, logInfoName)
+		return fmt.Errorf("%w: %s is missing of a log that was signed", ErrCorrupt, layout.Info)
 	case p.tree.Size() == 0:
 		if _, err := s.log.Append(ctx, AnchorTenant, &audit.Record{Kind: audit.KindKey, Extra: map[string]any{
 			"log": s.id, "vkeys": []any{s.key.Verifier()},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
@@ -18,7 +17,7 @@ func growTree(fsys FS, id string, tree checkpoint.Tree, size uint64) (checkpoint
 	if tree.Size() == size {
 		return tree, nil
 	}
-	dir := path.Join(tenantsDir, id, logDir)
+	dir := chainDir(id)
 	segments, err := segmentsOf(fsys, dir)
 	if err != nil {
 		return tree, err
@@ -31,7 +30,7 @@ func growTree(fsys FS, id string, tree checkpoint.Tree, size uint64) (checkpoint
 		if end <= tree.Size() {
 			continue
 		}
-		if err := growBy(fsys, path.Join(dir, segmentName(first)), &tree, end); err != nil {
+		if err := growBy(fsys, segmentPath(dir, first), &tree, end); err != nil {
 			return tree, err
 		}
 	}

@@ -11,16 +11,16 @@ import (
 	"strings"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit/checkpoint"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // Where what is signed is kept.
 const (
-	logKeyName  = "log.key" // in keysDir
-	logInfoName = "log.json"
-	anchorDir   = "anchor"
-	anchorName  = anchorDir + "/checkpoint" // the last signed one of the anchor's chain
-	headsName   = anchorDir + "/heads.jsonl"
-	keyPrefix   = "hookpolicy.dev/log/"
+	logKeyName = "log.key" // in layout.Keys
+	anchorName = layout.Anchor + "/" + layout.AnchorNote
+	headsName  = layout.Anchor + "/" + layout.Heads
+	keyPrefix  = "hookpolicy.dev/log/"
 )
 
 // anchorID names the directory of the anchor's chain.
@@ -39,14 +39,14 @@ type LogInfo struct {
 // which is written after all else that a log begins with, is not there. A log
 // that has signed before and has lost its key is not given another one.
 func loadLogKey(fsys FS) (key *checkpoint.Key, fresh bool, err error) {
-	for _, dir := range []string{keysDir, anchorDir} {
+	for _, dir := range []string{layout.Keys, layout.Anchor} {
 		if err := mkdir(fsys, dir); err != nil {
 			return nil, false, err
 		}
 	}
-	info, err := readSmall(fsys, logInfoName)
+	info, err := readSmall(fsys, layout.Info)
 	if fresh = errors.Is(err, fs.ErrNotExist); err != nil && !fresh {
-		return nil, false, fmt.Errorf("read %s: %w", logInfoName, err)
+		return nil, false, fmt.Errorf("read %s: %w", layout.Info, err)
 	}
 	if key, err = readOrMakeKey(fsys, fresh); err != nil {
 		return nil, false, err
@@ -55,13 +55,13 @@ func loadLogKey(fsys FS) (key *checkpoint.Key, fresh bool, err error) {
 		return key, true, nil
 	}
 	if text, err := infoOf(key); err != nil || string(info) != string(text) {
-		return nil, false, fmt.Errorf("%w: %s is not of the key that signs this log", ErrCorrupt, logInfoName)
+		return nil, false, fmt.Errorf("%w: %s is not of the key that signs this log", ErrCorrupt, layout.Info)
 	}
 	return key, false, nil
 }
 
 func readOrMakeKey(fsys FS, mayMake bool) (*checkpoint.Key, error) {
-	name := path.Join(keysDir, logKeyName)
+	name := path.Join(layout.Keys, logKeyName)
 	text, err := readSmall(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !mayMake {
@@ -98,8 +98,8 @@ func writeInfo(fsys FS, key *checkpoint.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := writeDurably(fsys, logInfoName, text); err != nil {
-		return fmt.Errorf("write %s: %w", logInfoName, err)
+	if err := writeDurably(fsys, layout.Info, text); err != nil {
+		return fmt.Errorf("write %s: %w", layout.Info, err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func writeInfo(fsys FS, key *checkpoint.Key) error {
 func infoOf(key *checkpoint.Key) ([]byte, error) {
 	b, err := json.Marshal(LogInfo{Log: path.Base(key.Name()), Origin: key.Name(), Keys: []string{key.Verifier()}})
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", logInfoName, err)
+		return nil, fmt.Errorf("write %s: %w", layout.Info, err)
 	}
 	return append(b, '\n'), nil
 }

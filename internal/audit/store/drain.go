@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // drainRetry is how long after a failure segments of the journal stay before
@@ -196,7 +197,7 @@ func (m *mark) sync(fsys FS) error {
 		}
 	}
 	if m.entries {
-		for _, d := range []string{dir, path.Dir(dir), tenantsDir} {
+		for _, d := range []string{dir, path.Dir(dir), layout.Tenants} {
 			if err := fsys.SyncDir(d); err != nil {
 				return fmt.Errorf("sync directory %s: %w", d, err)
 			}

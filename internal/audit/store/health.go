@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // health is what the last attempts to write came to. It logs changes, not
@@ -112,9 +114,9 @@ func (l *Log) Ready() error {
 
 // probe writes as much as a large record takes, and frees it again.
 func (l *Log) probe() error {
-	f, err := l.fs.OpenFile(probeName, os.O_CREATE, filePerm)
+	f, err := l.fs.OpenFile(layout.Probe, os.O_CREATE, filePerm)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", probeName, err)
+		return fmt.Errorf("open %s: %w", layout.Probe, err)
 	}
 	err = writeAll(f, make([]byte, probeBytes), 0)
 	if err == nil {
@@ -123,7 +125,7 @@ func (l *Log) probe() error {
 	_ = f.Truncate(0) // frees space; what it could tell, the write told
 	_ = f.Close()
 	if err != nil {
-		return fmt.Errorf("write %s: %w", probeName, err)
+		return fmt.Errorf("write %s: %w", layout.Probe, err)
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func (l *Log) keepReserve() {
 	if l.reserved <= 0 || l.reserve.Load() {
 		return
 	}
-	f, err := l.fs.OpenFile(reserveName, os.O_CREATE, filePerm)
+	f, err := l.fs.OpenFile(layout.Reserve, os.O_CREATE, filePerm)
 	if err == nil {
 		var size int64
 		if size, err = f.Size(); err == nil && size < l.reserved {
@@ -146,7 +148,7 @@ func (l *Log) keepReserve() {
 		_ = f.Close() // it was synced
 	}
 	if err != nil {
-		_ = l.fs.Remove(reserveName) // half of it is no use
+		_ = l.fs.Remove(layout.Reserve) // half of it is no use
 		l.logger.Warn("there is no room for a reserve: a full disk will not hold the last records", "bytes", l.reserved, "error", err)
 		return
 	}
@@ -160,7 +162,7 @@ func (l *Log) freeReserve() bool {
 		return false
 	}
 	l.reserve.Store(false)
-	err := l.fs.Remove(reserveName)
+	err := l.fs.Remove(layout.Reserve)
 	if err == nil {
 		l.logger.Warn("the reserve is used up for the last records")
 	} else if !errors.Is(err, fs.ErrNotExist) {

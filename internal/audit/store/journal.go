@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"sync/atomic"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 const defaultSegmentBytes = 64 << 20
@@ -66,7 +68,7 @@ func (j *journal) append(data []byte, lines uint64, last bool) (ended []sealed, 
 }
 
 func (j *journal) write(data []byte) error {
-	name := segmentPath(journalDir, j.first)
+	name := segmentPath(layout.Journal, j.first)
 	if err := writeAll(j.file, data, j.size); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -81,7 +83,7 @@ func (j *journal) write(data []byte) error {
 // the lines are durable. If it fails, the next batch begins one again.
 func (j *journal) begin(data []byte, lines uint64) error {
 	j.close()
-	name, made := segmentPath(journalDir, j.next), path.Join(journalDir, newName)
+	name, made := segmentPath(layout.Journal, j.next), path.Join(layout.Journal, layout.Next)
 	if err := j.fs.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", made, err)
 	}
@@ -96,7 +98,7 @@ func (j *journal) begin(data []byte, lines uint64) error {
 		err = j.fs.Rename(made, name)
 	}
 	if err == nil {
-		err = j.fs.SyncDir(journalDir)
+		err = j.fs.SyncDir(layout.Journal)
 	}
 	if err != nil {
 		_ = f.Close() // the error to report is the other one
@@ -119,7 +121,7 @@ func (j *journal) close() {
 // tenants' files. That they are gone need not be durable.
 func removeSegments(fsys FS, segments []sealed) error {
 	for _, s := range segments {
-		name := segmentPath(journalDir, s.first)
+		name := segmentPath(layout.Journal, s.first)
 		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove %s: %w", name, err)
 		}

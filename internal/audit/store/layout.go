@@ -1,50 +1,30 @@
 package store
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
-	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 const (
 	filePerm fs.FileMode = 0o600
 	dirPerm  fs.FileMode = 0o700
 
-	lockName      = "LOCK"
-	formatName    = "FORMAT"
-	formatText    = "hookpolicy audit v2\n"
-	formatBefore  = "hookpolicy audit v1\n" // without a journal
-	keysDir       = "keys"
-	keyName       = "commitment.key"
-	tenantsDir    = "t"
-	logDir        = "log"
-	stateName     = "state"
-	journalDir    = "journal"
-	newName       = "next" // a segment that is being made
-	quarantineDir = "quarantine"
+	keyName       = "commitment.key" // in layout.Keys
 	tornSuffix    = ".torn"
 	unnamedSuffix = ".new" // of quarantined bytes that no record names yet
-	reserveName   = "reserve"
-	probeName     = "probe"
-	segmentSuffix = ".jsonl"
-	segmentDigits = 20
 )
 
 // TenantID returns the name of a tenant's directory.
-func TenantID(tenant string) string {
-	h := sha256.Sum256([]byte(tenant))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(h[:10]))
-}
+func TenantID(tenant string) string { return layout.TenantID(tenant) }
 
-func chainDir(id string) string  { return path.Join(tenantsDir, id, logDir) }
-func statePath(id string) string { return path.Join(tenantsDir, id, stateName) }
+func chainDir(id string) string  { return path.Join(layout.Tenants, id, layout.Chain) }
+func statePath(id string) string { return path.Join(layout.Tenants, id, layout.State) }
 
-func segmentPath(dir string, first uint64) string { return path.Join(dir, segmentName(first)) }
+func segmentPath(dir string, first uint64) string { return path.Join(dir, layout.Segment(first)) }
 
 // segmentsOf returns the first numbers of the segments in a directory, in
 // order; none if there is no such directory.
@@ -55,25 +35,11 @@ func segmentsOf(fsys FS, dir string) ([]uint64, error) {
 	}
 	var firsts []uint64
 	for _, name := range names {
-		if first, ok := parseSegment(name); ok {
+		if first, ok := layout.ParseSegment(name); ok {
 			firsts = append(firsts, first)
 		}
 	}
 	return firsts, nil
-}
-
-func segmentName(first uint64) string {
-	return fmt.Sprintf("%0*d%s", segmentDigits, first, segmentSuffix)
-}
-
-// parseSegment returns the first sequence number that a segment's name says.
-func parseSegment(name string) (first uint64, ok bool) {
-	digits, ok := strings.CutSuffix(name, segmentSuffix)
-	if !ok || len(digits) != segmentDigits {
-		return 0, false
-	}
-	first, err := strconv.ParseUint(digits, 10, 64)
-	return first, err == nil
 }
 
 // makeDir makes a directory. One that is there is taken as it is.

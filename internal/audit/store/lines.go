@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 const readChunk = 1 << 20
@@ -54,7 +55,7 @@ func eachLine(f File, name string, from int64, take func(raw []byte, at int64) (
 // readJournal gives take all lines of the journal up to a number. It demands
 // that they are as they were written.
 func readJournal(fsys FS, upTo uint64, take func(raw []byte, line *audit.Line) error) error {
-	firsts, err := segmentsOf(fsys, journalDir)
+	firsts, err := segmentsOf(fsys, layout.Journal)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func readJournal(fsys FS, upTo uint64, take func(raw []byte, line *audit.Line) e
 		if first >= end {
 			continue
 		}
-		if err := readLines(fsys, segmentPath(journalDir, first), end-first, take); err != nil {
+		if err := readLines(fsys, segmentPath(layout.Journal, first), end-first, take); err != nil {
 			return err
 		}
 	}

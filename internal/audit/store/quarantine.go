@@ -11,6 +11,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // maxNamed bounds how many files one record names. The rest waits for the next.
@@ -21,7 +23,7 @@ const maxNamed = 16
 // name of its own until a record names it: see asides.
 func setAside(fsys FS, owner string, segment uint64, offset int64, data []byte) error {
 	sum := sha256.Sum256(data)
-	name := path.Join(quarantineDir, fmt.Sprintf("%s-%0*d-%d-%d-%x%s", owner, segmentDigits, segment, offset, len(data), sum, tornSuffix))
+	name := path.Join(layout.Quarantine, fmt.Sprintf("%s-%s-%d-%d-%x%s", owner, layout.Digits(segment), offset, len(data), sum, tornSuffix))
 	if err := writeDurably(fsys, name+unnamedSuffix, data); err != nil {
 		return fmt.Errorf("set aside what is cut off: %w", err)
 	}
@@ -49,9 +51,9 @@ func cutOff(fsys FS, f File, name, owner string, segment uint64, offset int64) e
 // asides returns what is in quarantine/ and no record names, by whose it was:
 // journalDir or a tenant_id. The values are members of a record.
 func asides(fsys FS) (map[string][]any, error) {
-	names, err := fsys.ReadDir(quarantineDir)
+	names, err := fsys.ReadDir(layout.Quarantine)
 	if err != nil {
-		return nil, fmt.Errorf("read directory %s: %w", quarantineDir, err)
+		return nil, fmt.Errorf("read directory %s: %w", layout.Quarantine, err)
 	}
 	found := make(map[string][]any)
 	for _, name := range names {
@@ -67,7 +69,7 @@ func asides(fsys FS) (map[string][]any, error) {
 			continue
 		}
 		found[parts[0]] = append(found[parts[0]], map[string]any{
-			"bytes": json.Number(parts[3]), "file": path.Join(quarantineDir, base), "sha256": parts[4],
+			"bytes": json.Number(parts[3]), "file": path.Join(layout.Quarantine, base), "sha256": parts[4],
 		})
 	}
 	return found, nil
@@ -78,7 +80,7 @@ func asides(fsys FS) (map[string][]any, error) {
 func (l *Log) unnamed(c *chain) []any {
 	l.asidesMu.Lock()
 	defer l.asidesMu.Unlock()
-	cuts := append(append([]any(nil), l.asides[journalDir]...), l.asides[c.id]...)
+	cuts := append(append([]any(nil), l.asides[layout.Journal]...), l.asides[c.id]...)
 	cuts = cuts[:min(len(cuts), maxNamed)]
 	for _, cut := range cuts {
 		c.names = append(c.names, cut.(map[string]any)["file"].(string))
@@ -97,7 +99,7 @@ func (l *Log) named(names []string) {
 			l.health.fellBehind(err)
 		}
 	}
-	if err := l.fs.SyncDir(quarantineDir); err != nil {
+	if err := l.fs.SyncDir(layout.Quarantine); err != nil {
 		l.health.fellBehind(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // A recovery brings a log back to what was acknowledged. It works on what the
@@ -50,7 +51,7 @@ func (r *recovery) run(j *journal) error {
 	}
 	if len(r.torn) > 0 {
 		last := r.segments[len(r.segments)-1]
-		if err := setAside(r.fs, journalDir, last.first, r.tornAt, r.torn); err != nil {
+		if err := setAside(r.fs, layout.Journal, last.first, r.tornAt, r.torn); err != nil {
 			return err
 		}
 	}
@@ -68,12 +69,12 @@ func (r *recovery) run(j *journal) error {
 // read reads all of the journal and finds what is torn.
 func (r *recovery) read() error {
 	r.chains = make(map[string]*ofChain)
-	firsts, err := segmentsOf(r.fs, journalDir)
+	firsts, err := segmentsOf(r.fs, layout.Journal)
 	if err != nil {
 		return err
 	}
 	if len(firsts) == 0 && !r.upgrade {
-		return fmt.Errorf("%w: %s: its segments are missing", ErrCorrupt, journalDir)
+		return fmt.Errorf("%w: %s: its segments are missing", ErrCorrupt, layout.Journal)
 	}
 	for i, first := range firsts {
 		limit := uint64(math.MaxUint64)
@@ -90,7 +91,7 @@ func (r *recovery) read() error {
 // segment reads one segment; limit is where the next one begins. What follows
 // its last line then was written to a file that was given up.
 func (r *recovery) segment(first, limit uint64) error {
-	name := segmentPath(journalDir, first)
+	name := segmentPath(layout.Journal, first)
 	f, err := r.fs.OpenFile(name, 0, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
@@ -160,9 +161,9 @@ func (r *recovery) check() error {
 	if len(r.torn) == 0 {
 		return nil
 	}
-	ids, err := r.fs.ReadDir(tenantsDir)
+	ids, err := r.fs.ReadDir(layout.Tenants)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read directory %s: %w", tenantsDir, err)
+		return fmt.Errorf("read directory %s: %w", layout.Tenants, err)
 	}
 	for _, id := range ids {
 		if known[id] {
@@ -190,7 +191,7 @@ func (r *recovery) checkEnd(c *ofChain) error {
 		return err
 	}
 	if c.saved != nil && c.saved.next() > c.next() {
-		return fmt.Errorf("%w: %s: ends before record %d, which %s tells of", ErrCorrupt, journalDir, c.saved.next()-1, statePath(c.id))
+		return fmt.Errorf("%w: %s: ends before record %d, which %s tells of", ErrCorrupt, layout.Journal, c.saved.next()-1, statePath(c.id))
 	}
 	if c.files, err = segmentsOf(r.fs, chainDir(c.id)); err != nil || len(c.files) == 0 {
 		return err

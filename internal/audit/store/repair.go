@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // A Repair says what a damaged log loses if it is to go on, or has lost.
@@ -125,9 +126,9 @@ func (s *surgery) survey() error {
 	if err := s.readJournal(); err != nil {
 		return err
 	}
-	ids, err := s.fs.ReadDir(tenantsDir)
+	ids, err := s.fs.ReadDir(layout.Tenants)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read directory %s: %w", tenantsDir, err)
+		return fmt.Errorf("read directory %s: %w", layout.Tenants, err)
 	}
 	for _, id := range slices.Concat(ids, slices.Collect(maps.Keys(s.signed))) {
 		s.patient(id)
@@ -179,9 +180,9 @@ func (s *surgery) damage(upgrade bool) error {
 	if err != nil {
 		return err
 	}
-	ids, err := s.fs.ReadDir(tenantsDir)
+	ids, err := s.fs.ReadDir(layout.Tenants)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read directory %s: %w", tenantsDir, err)
+		return fmt.Errorf("read directory %s: %w", layout.Tenants, err)
 	}
 	ids = slices.Concat(ids, slices.Collect(maps.Keys(s.signed)))
 	known := make(map[string]bool)
@@ -257,12 +258,12 @@ func (s *surgery) patient(id string) *patient {
 
 // readJournal takes the journal apart into the lines of each chain and the rest.
 func (s *surgery) readJournal() error {
-	firsts, err := segmentsOf(s.fs, journalDir)
+	firsts, err := segmentsOf(s.fs, layout.Journal)
 	if err != nil {
 		return err
 	}
 	for i, first := range firsts {
-		name := segmentPath(journalDir, first)
+		name := segmentPath(layout.Journal, first)
 		all, err := readWhole(s.fs, name)
 		if err != nil {
 			return err

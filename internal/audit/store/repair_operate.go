@@ -10,18 +10,19 @@ import (
 	"strconv"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // operate cuts out what the survey has found. A crash in between leaves a log
 // that can be surveyed again.
 func (s *surgery) operate() error {
-	for _, dir := range []string{tenantsDir, quarantineDir, journalDir} {
+	for _, dir := range []string{layout.Tenants, layout.Quarantine, layout.Journal} {
 		if err := mkdir(s.fs, dir); err != nil {
 			return err
 		}
 	}
 	for _, p := range s.pieces {
-		if err := setAside(s.fs, journalDir, p.segment, p.at, p.bytes); err != nil {
+		if err := setAside(s.fs, layout.Journal, p.segment, p.at, p.bytes); err != nil {
 			return err
 		}
 	}
@@ -54,7 +55,7 @@ func (s *surgery) operate() error {
 	if err := removeSegments(s.fs, old); err != nil {
 		return err
 	}
-	return s.fs.SyncDir(journalDir)
+	return s.fs.SyncDir(layout.Journal)
 }
 
 // forgetSigned lets the chains that have lost what was signed be signed anew.
@@ -102,7 +103,7 @@ func (s *surgery) mend(p *patient) error {
 		}
 	}
 	p.mend.has = false
-	return s.fs.SyncDir(path.Join(tenantsDir, p.id))
+	return s.fs.SyncDir(path.Join(layout.Tenants, p.id))
 }
 
 // record has each chain say who accepted its loss.

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // readSmall reads a file of at most 8 KiB.
@@ -73,15 +75,15 @@ func writeAll(f File, data []byte, at int64) error {
 // readFormat reports whether the directory has this version's layout already;
 // not so one that is new, or of the version before.
 func readFormat(fsys FS) (current bool, err error) {
-	text, err := readSmall(fsys, formatName)
+	text, err := readSmall(fsys, layout.Format)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("read %s: %w", formatName, err)
-	case string(text) == formatText:
+		return false, fmt.Errorf("read %s: %w", layout.Format, err)
+	case string(text) == layout.V2:
 		return true, nil
-	case string(text) == formatBefore:
+	case string(text) == layout.V1:
 		return false, nil
 	}
 	return false, ErrFormat
@@ -102,10 +104,10 @@ type secret [sha256.Size]byte
 // loadKey reads the key of commitments, or makes it.
 func loadKey(fsys FS) (secret, error) {
 	var key secret
-	if err := mkdir(fsys, keysDir); err != nil {
+	if err := mkdir(fsys, layout.Keys); err != nil {
 		return key, err
 	}
-	name := path.Join(keysDir, keyName)
+	name := path.Join(layout.Keys, keyName)
 	b, err := readSmall(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		rand.Read(key[:]) // never fails

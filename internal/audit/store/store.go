@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hookpolicy/hookpolicy/internal/audit"
+	"github.com/hookpolicy/hookpolicy/internal/audit/layout"
 )
 
 // Options of a Log. The zero value is usable.
@@ -116,7 +117,7 @@ func (l *Log) lockDir(dir string) (err error) {
 			return err
 		}
 	}
-	l.lock, err = l.fs.Lock(lockName)
+	l.lock, err = l.fs.Lock(layout.Lock)
 	return err
 }
 
@@ -188,7 +189,7 @@ func (l *Log) prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{tenantsDir, quarantineDir, journalDir} {
+	for _, dir := range []string{layout.Tenants, layout.Quarantine, layout.Journal} {
 		if err := mkdir(l.fs, dir); err != nil {
 			return err
 		}
@@ -201,8 +202,8 @@ func (l *Log) prepare() error {
 		return err
 	}
 	if !current {
-		if err := writeDurably(l.fs, formatName, []byte(formatText)); err != nil {
-			return fmt.Errorf("write %s: %w", formatName, err)
+		if err := writeDurably(l.fs, layout.Format, []byte(layout.V2)); err != nil {
+			return fmt.Errorf("write %s: %w", layout.Format, err)
 		}
 	}
 	l.asides, err = asides(l.fs)
